@@ -18,7 +18,7 @@ from collections.abc import Iterable
 # Comparing takes 10 us a name, and a file may hold millions of them.
 _COMPARED = 10_000
 
-# Names at least so much alike differ by a slip of the finger: `rack` and `racks`.
+# Names at least this similar differ by a slip of the finger: `rack` and `racks`.
 _SLIP = 0.85
 
 _REPR = reprlib.Repr()

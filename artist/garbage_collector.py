@@ -13,8 +13,8 @@ from contextlib import contextmanager
 # A hundred times Python 3.11's own threshold. With that one the searches took a sixth of a long
 # simulation's time.
 _NEW_OBJECTS = 100_000
-# Objects that were there at one search are searched again only after so many of them. Rows and jobs
-# stay to the end: a second search of all of them takes a tenth of the time of a million jobs.
+# Objects that were there at one search are searched again only after this many of them. Rows and
+# jobs stay to the end: a second search of all of them takes a tenth of the time of a million jobs.
 _SEARCHES = 1_000
 
 

@@ -29,7 +29,7 @@ def bench_environment_steps(
 
 
 def steps(machines: int, contention: str, preemption: str) -> Callable[[int], None]:
-    """A function that does so many steps, episode after episode."""
+    """A function that does this many steps, episode after episode."""
     from artist.rl import ScheduleEnv
 
     trace = f"synth:256:{8 * machines}:0.9"

@@ -39,13 +39,13 @@ def remove(data: bytes, rng: random.Random) -> bytes:
 
 
 def double(data: bytes, rng: random.Random) -> bytes:
-    """A part stands there twice."""
+    """A part is repeated."""
     first, last = sorted(rng.randrange(len(data)) for _ in range(2))
     return data[:last] + data[first:last] + data[last:]
 
 
 def swap_lines(data: bytes, rng: random.Random) -> bytes:
-    """Two lines change places."""
+    """Two lines are swapped."""
     lines = data.split(b"\n")
     first, second = (rng.randrange(len(lines)) for _ in range(2))
     lines[first], lines[second] = lines[second], lines[first]

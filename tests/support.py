@@ -74,7 +74,7 @@ def short_turns(policy: str) -> dict[str, float]:
 
 
 def cluster(*racks: Nested) -> ClusterTree:
-    """`cluster([8, 8], [4])`: two racks of machines with so many GPUs."""
+    """`cluster([8, 8], [4])`: two racks of machines with this many GPUs."""
     return nested(("machine", "rack", "network"), racks)
 
 
@@ -85,7 +85,7 @@ def job(name: str, gpus: int = 1, iterations: int = 10, **fields: Any) -> Job:
 
 
 def with_free(racks: Sequence[Sequence[int]], *free: int) -> FreeGpus:
-    """Machines of the given sizes by rack, of which so many GPUs are free."""
+    """Machines of the given sizes by rack, of which this many GPUs are free."""
     state = FreeGpus(cluster(*racks))
     sizes = [size for rack in racks for size in rack]
     taken = {unit: size - free[unit] for unit, size in enumerate(sizes) if free[unit] < size}
@@ -108,7 +108,7 @@ class EstimateByLevel:
         self.network = network
 
     def __call__(self, model: str, shape: Shape) -> Estimate:
-        """So many nanoseconds more than a second of compute."""
+        """This many nanoseconds more than a second of compute."""
         level = depth(shape) - self.machine
         ratio = 0.0 if level < 1 else self.rack if level == 1 else self.network
         return Estimate(round(S * (1 + ratio)), S, "by-level")
@@ -174,7 +174,7 @@ class Outage:
 
 
 def rate(iteration_s: float, share: float = 1.0, until: float | None = None) -> Rate:
-    """Iterations of so many seconds, each worth a share of a submitted one."""
+    """Iterations of this many seconds, each worth a share of a submitted one."""
     return Rate(iteration_s, share, "test", iteration_s, until)
 
 

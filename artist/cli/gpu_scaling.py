@@ -45,7 +45,7 @@ MOST_GPUS = 65_536
 
 MOST_COUNTS = 1_000
 
-# A message names at most so many of the counts that have no row.
+# A message names at most this many of the counts that have no row.
 _NAMED = 10
 
 

@@ -95,7 +95,7 @@ class FreeGpus:
         return hosts.known[key] or self
 
     def _at_most(self, tree: ClusterTree, per_machine: Amounts) -> FreeGpus:
-        """A copy without `hosts`, in which each machine has at most so many free GPUs.
+        """A copy without `hosts`, in which each machine has at most this many free GPUs.
 
         `tree` has the same units with fewer GPUs.
         """

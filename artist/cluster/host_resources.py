@@ -309,7 +309,7 @@ class FreeHosts:
 
 
 def _smaller(tree: ClusterTree, per_machine: Amounts) -> ClusterTree:
-    """The tree with at most so many GPUs in each machine; the tree itself if nothing changes."""
+    """The tree with at most this many GPUs in each machine; the tree itself if nothing changes."""
     gpus = np.minimum(tree.levels[tree.machine].gpus, per_machine)
     if np.array_equal(gpus, tree.levels[tree.machine].gpus):
         return tree

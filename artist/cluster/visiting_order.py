@@ -89,7 +89,7 @@ class VisitingOrder:
         return self._inside[key]
 
     def by_size(self, level: int) -> list[tuple[int, int]]:
-        """(GPUs, units with so many as a bit set of turns), for each size of a level's units."""
+        """(GPUs, units with this many as a bit set of turns), for each size of a level's units."""
         if level not in self._by_size:
             sets: dict[int, int] = {}
             for turn, gpus in zip(self.turns[level], self._tree.levels[level].gpus, strict=True):

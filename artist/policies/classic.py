@@ -181,7 +181,7 @@ class Classic(BasePolicy):
         return any(first < (self._rank(job, now), job.handle) for job in ended)
 
     def _possible(self, free: FreeGpus, gpus: int) -> bool:
-        """Whether a job of so many GPUs may get them."""
+        """Whether a job of this many GPUs may get them."""
         possible = self._placer.possible(free, gpus)
         if not possible and self._refusals is not None and free.total >= gpus:
             self._refusals.drops(gpus)

@@ -282,7 +282,7 @@ class Lucid(BasePolicy):
         return score <= self.options.sharing_capacity
 
     def _possible(self, free: FreeGpus, gpus: int) -> bool:
-        """Whether a job of so many GPUs may get GPUs of its own."""
+        """Whether a job of this many GPUs may get GPUs of its own."""
         possible = self._placer.possible(free, gpus)
         if not possible and free.total >= gpus:
             self._refusals.drops(gpus)

@@ -24,7 +24,7 @@ from artist.results.terms.number_text import plain
 from artist.units import counted
 
 _MOST_POLICIES = 4
-"""The head of the page describes the policies if there are at most so many, all in the registry."""
+"""The head of the page describes the policies if at most this many ran, all of the registry."""
 
 _OTHER_JOBS = "Other jobs: some runs cancelled jobs, so nothing is judged."
 

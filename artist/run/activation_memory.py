@@ -1,6 +1,6 @@
 """The activations that a transformer's forward passes leave on a GPU for its backward passes.
 
-For b sequences of s tokens, a block keeps so many bytes (Korthikanti et al., arXiv:2205.05198,
+For b sequences of s tokens, a block keeps this many bytes (Korthikanti et al., arXiv:2205.05198,
 section 4), with h the width of the model, t tensor ranks and 2 bytes per element:
 
     GPTs, encoders     34 s b h / t                    equation 6; two bytes are dropout masks

@@ -150,7 +150,7 @@ class _Division(NamedTuple):
 
 
 def _division(divided: Workload, sizes: tuple[int, ...]) -> _Division:
-    """How a workload that runs on so many GPUs is divided."""
+    """How a workload that runs on this many GPUs is divided."""
     from artist.workload.divide import axes_of
 
     axes = axes_of(divided)

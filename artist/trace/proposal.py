@@ -104,7 +104,7 @@ _OPTIONAL = (
 """Optional columns that a file may well have under another name."""
 
 _ROWS = 1000
-"""Only the cells of so many rows are examined."""
+"""Only the cells of this many rows are examined."""
 
 _LIMITS = ("walltime", "timelimit")
 """Schedulers' names for the time after which a job is killed. It is no run time."""

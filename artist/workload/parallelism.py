@@ -151,7 +151,7 @@ def _sliced(operator: Operator, tensor: int) -> Operator:
 
 
 def _summed(compute_us: float, elements: int, division: Division, gpu: Gpu) -> Phase:
-    """A pass whose result, so many elements per sample, is summed over the tensor group."""
+    """A pass whose result, this many elements per sample, is summed over the tensor group."""
     size = gpu.width * elements * division.batch
     return Phase(compute_us, Collective.ALL_REDUCE, size, Scope.TENSOR)
 

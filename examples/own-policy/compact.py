@@ -35,7 +35,7 @@ class Compact(BasePolicy):
     def __init__(self, options: CompactOptions) -> None:
         self._share = options.share
         self._anywhere, self._packed = placer("any"), placer("pack")
-        self._closest: dict[int, Placement | None] = {}  # of so many GPUs in an empty cluster
+        self._closest: dict[int, Placement | None] = {}  # of this many GPUs in an empty cluster
 
     def decide(self, view: ClusterView) -> Sequence[Decision]:
         """Start all waiting jobs that find good enough GPUs."""

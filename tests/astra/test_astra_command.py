@@ -230,7 +230,7 @@ def test_bad_system_settings(key: str, value: object, code: int, run: Run) -> No
 
 
 def network(*npus: int) -> str:
-    """A network file with so many NPUs per dimension."""
+    """A network file with these NPUs per dimension."""
     ones = [1] * len(npus)
     return json.dumps(
         {

@@ -185,7 +185,7 @@ def test_a_folder_holds_the_graph_that_was_written(tmp_path: Path) -> None:
 
 
 def test_a_rendered_query_is_a_folder_of_traces(tmp_path: Path) -> None:
-    """Its settings are no communicators, and no part of the graph."""
+    """Its settings are neither communicators nor part of the graph."""
     asked = tiny(4)
     render(asked, tmp_path)
     read, digest = chakra_workload(tmp_path), digest_of_model(f"chakra:{tmp_path}")

@@ -16,7 +16,7 @@ from artist.io.processes import is_gone, owner
 
 
 def dead_owner() -> str:
-    """A name that a process had which is gone."""
+    """The name of a process that is gone."""
     code = "from artist.io.processes import owner; print(owner())"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return done.stdout.strip()

@@ -20,7 +20,7 @@ from artist.workload.models import workload
 
 
 class Noting:
-    """A backend that notes what it is asked."""
+    """A backend that records its queries."""
 
     source = "noting"
 

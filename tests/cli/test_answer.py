@@ -426,7 +426,7 @@ def test_jointly_is_explained_only_where_an_interval_has_it(capsys) -> None:
 
 
 def test_an_interval_beside_undecided_never_excludes_no_difference() -> None:
-    """Among many, a difference that is sure alone is not; then the joint interval is shown."""
+    """Among many, a difference sure by itself no longer is; then the joint interval is shown."""
     rng, joint = np.random.default_rng(3), 0
     for _ in range(40):
         values = {
@@ -479,7 +479,7 @@ PARTS = ("waiting", "communication", "preemption and restarts", "computing")
 def failing(
     outages: float, lost_gpu_h: float, *, saved: float = 0.0, setting: str = "settings"
 ) -> Comparison:
-    """Without failures and with some; those save so many hours of communication per job."""
+    """Without failures and with some; those save this many hours of communication per job."""
     whole = made(setting, **{"none": 10, "f.yaml": 10 - saved})
     return replace(
         whole,

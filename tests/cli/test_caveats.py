@@ -189,7 +189,7 @@ def test_surely_says_what_so_few_runs_may_not_show(capsys) -> None:
 
 
 def test_an_oracle_that_loses_to_a_rule_is_told(capsys) -> None:
-    """Placement decides on `dally2025`: whoever packs as closely as is free loses to Dally."""
+    """Placement decides on `dally2025`: policies that pack into whatever is free lose to Dally."""
     scenario = Scenario(trace="sensetime-batch-500", fabric="dally2025", racks=2, jobs=120)
     made = compare(scenario, ["dally", "sjf"], seeds=1, permutations=6)
     print_comparison(made, (), Scenario())
@@ -219,7 +219,7 @@ def test_one_draw_of_a_trace_is_said_to_be_one(capsys) -> None:
 
 
 def test_where_no_permutation_changes_anything_the_difference_is_exact(capsys) -> None:
-    """Each job of this trace arrives alone, and there is one way to place it."""
+    """Jobs of this trace arrive one at a time, and there is one way to place each."""
     text = shown(capsys, ["las", "fifo"], permutations=5, trace="tiny-poisson")
     assert re.search(r"exact: on this trace fifo finishes jobs \d+ % later than las on av", text)
     assert "Average JCT: las has the lowest, " in text

@@ -35,7 +35,7 @@ def test_names_of_a_trace_are_shown_as_text(artist, tmp_path: Path) -> None:
 
 
 def test_a_folder_may_have_a_colon(artist) -> None:
-    """Arrow takes a relative name with one for the address of another system."""
+    """Arrow takes a relative name with a colon for the address of another file system."""
     small = ("--trace", "tiny-batch", "--racks", "1", "--jobs", "4", "--policies", "fifo,las")
     for command in (
         ("compare", *small, "--permutations", "2", "--out", "a:b", "--values", "c:d.parquet"),

@@ -78,7 +78,7 @@ def test_a_tenth_of_a_sweep_foretells_its_time_within_30_percent(workers: int) -
     }
 
     def foretold(cells: list[Run]) -> float:
-        """Over the true time, what is foretold after a tenth of it."""
+        """The time that is predicted after a tenth of the true one, over the true one."""
         ends = finished([cost_s[cell.id] for cell in cells], workers)
         now = ends[-1] / 10
         done = sum(end <= now for end in ends)

@@ -148,7 +148,7 @@ def damaged(tiny: Path, tmp_path: Path) -> Callable[..., Path]:
 
 
 def plain(text: str) -> str:
-    """Without the blanks and the line that lay a table out."""
+    """Without the spaces and the line that lay out a table."""
     lines = (" ".join(line.split()) for line in text.splitlines() if not set(line) <= set(" ─"))
     return "\n".join(lines) + "\n"
 

@@ -31,7 +31,7 @@ JOB = "j%d,0,16,bert-large,1000,1.0\n"
 
 @pytest.fixture
 def jct_s(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., float]:
-    """Mean JCT of so many jobs, each with half of its GPUs in either region."""
+    """Mean JCT of this many jobs, each with half of its GPUs in either region."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "across.py").write_text(ACROSS)
 

@@ -111,7 +111,9 @@ def test_a_job_that_its_region_is_too_small_for_is_refused_at_once(run: Run, pol
 @pytest.mark.parametrize("policy", ["fifo", "mast", "quota(fifo)"])
 def test_a_job_whose_table_has_room_nowhere_else_is_refused_at_once(run: Run, policy: str) -> None:
     """Only west has seven GPUs, and it has 200 GB."""
-    words = "no region with so many GPUs has room for the 300 GB that it lacks.*region west more st"
+    words = (
+        "no region with that many GPUs has room for the 300 GB that it lacks.*region west more s"
+    )
     with pytest.raises(TraceError, match=words):
         run("late,1,7,any,20,1.0,big", policy=policy, data=DATA + "big,,300GB,east\n")
 

@@ -27,12 +27,12 @@ ONE, OTHER = on({0: 1}), on({1: 1})
 
 
 def part(name: str, milli: int, iterations: int = 10, **fields: Any) -> Job:
-    """A job that asks for so many thousandths of a GPU."""
+    """A job that asks for this many thousandths of a GPU."""
     return job(name, 1, iterations, gpu_milli=milli, **fields)
 
 
 def machines(*each: float | Mode | None, count: int = 1) -> ClusterTree:
-    """Machines of `count` GPUs, each with so many GiB of memory, with this MIG mode or neither."""
+    """Machines of `count` GPUs, each with this much GiB of memory, this MIG mode or neither."""
     none = (None,) * len(each)
     mib = tuple(round(1024 * x) if isinstance(x, int | float) else None for x in each)
     modes = tuple(x if isinstance(x, str) else None for x in each)

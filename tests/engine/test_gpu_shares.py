@@ -376,7 +376,7 @@ class Whims(BasePolicy):
         self.questions = 0
 
     def decide(self, view: ClusterView) -> Sequence[Decision]:
-        """Whims for 25 questions, then whatever lets all jobs finish."""
+        """Random decisions for 25 questions, then whatever lets all jobs finish."""
         self.questions += 1
         calm = self.questions > 25
         free, decisions = view.free.copy(), list[Decision]()

@@ -141,14 +141,14 @@ def assert_no_gaps_or_overlaps(row: JobRow, parts: Sequence[PlacementRow]) -> No
 
 
 class Whims(BasePolicy):
-    """Any lawful decision at any time: starts anywhere, swaps, preempts and wakes itself up."""
+    """Any valid decision at any time: starts anywhere, swaps, preempts and wakes itself up."""
 
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)
         self.questions = 0
 
     def decide(self, view: ClusterView) -> Sequence[Decision]:
-        """Whims for a hundred questions, then whatever lets all jobs finish."""
+        """Random decisions for a hundred questions, then whatever lets all jobs finish."""
         self.questions += 1
         free = view.free.copy()
         decisions: list[Decision] = []

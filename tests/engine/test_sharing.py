@@ -54,7 +54,7 @@ def shared(
     jobs_per_gpu: int = 2,
     interference: str = "time-slicing",
 ) -> Simulator:
-    """A checked simulator in which so many jobs may share a GPU."""
+    """A checked simulator in which this many jobs may share a GPU."""
     rates = AloneRates(tree, EstimateByLevel(tree))
     return Simulator(
         tree,
@@ -354,7 +354,7 @@ def test_a_bad_table_is_an_error(tmp_path: Any, text: str, words: str) -> None:
 
 
 class Whims(BasePolicy):
-    """Any lawful decision at any time, sharing included."""
+    """Any valid decision at any time, sharing included."""
 
     jobs_per_gpu = 3
 
@@ -363,7 +363,7 @@ class Whims(BasePolicy):
         self.questions = 0
 
     def decide(self, view: ClusterView) -> Sequence[Decision]:
-        """Whims for 25 questions, then whatever lets all jobs finish."""
+        """Random decisions for 25 questions, then whatever lets all jobs finish."""
         self.questions += 1
         calm = self.questions > 25
         choices = ["stay"] if calm else ["stay", "stay", "go", "move"]
@@ -402,7 +402,7 @@ class Whims(BasePolicy):
         return decisions
 
     def suits(self, held: Placement, state: JobView, there: int) -> bool:
-        """Whether a job may come to share GPUs that so many jobs hold."""
+        """Whether a job may come to share GPUs that this many jobs hold."""
         fits = state.job.gpus_min <= held.gpus <= state.job.gpus_max
         return fits and there < self.jobs_per_gpu
 
@@ -491,10 +491,10 @@ def test_the_engine_keeps_its_laws_under_any_sharing(
 
 
 class Gated(Whims):
-    """Whims of which a gate turns some down, whichever."""
+    """Random decisions, some of which a gate turns down."""
 
     def decide(self, view: ClusterView) -> Sequence[Decision]:
-        """What is left of the whims, and the next wake-up."""
+        """The decisions that are left, and the next wake-up."""
         answer = super().decide(view)
         moves = [x.handle for x in answer if isinstance(x, Start | Migrate)]
         refused = {handle for handle in moves if self.random.random() < 0.3}

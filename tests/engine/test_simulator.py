@@ -476,7 +476,7 @@ def test_a_lease_of_microseconds_is_refused() -> None:
 
 
 def queue_of(*durations_s: float) -> Rows:
-    """Jobs of so many seconds, one after another."""
+    """Jobs of this many seconds, one after another."""
 
     class InTurn(BasePolicy):
         def decide(self, view: ClusterView) -> list[Decision]:

@@ -177,7 +177,7 @@ MOST = 0.3
 """One GPU more or less in a part moves the communication by at most this share."""
 
 RARELY = 0.02
-"""Of the steps, so many may move it by more: where two regular shapes differ by more themselves."""
+"""This share of the steps may move it by more: where two regular shapes differ by more."""
 
 STEPS = 60
 """Random shapes per model."""

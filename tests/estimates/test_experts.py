@@ -21,7 +21,7 @@ MODEL = "mixtral-8x7b@expert=8,batch=2,microbatches=2,sequence=512"
 
 
 def dimensions(**npus: int) -> tuple[Dimension, ...]:
-    """Switches of so many GPUs, outside machines slow ones."""
+    """Switches of this many GPUs, outside machines slow ones."""
     return tuple(
         Dimension(Topology.SWITCH, n, 500.0 if level == "machine" else 5.0, 500.0, level)
         for level, n in npus.items()

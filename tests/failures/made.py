@@ -67,5 +67,5 @@ def run_with_failures(
 
 
 def every(interval_s: float | None, cost_s: float = 0.0) -> Checkpoint:
-    """A checkpoint after so many seconds of work."""
+    """A checkpoint after this many seconds of work."""
     return Checkpoint(None if interval_s is None else ticks(interval_s), ticks(cost_s))

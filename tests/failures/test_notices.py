@@ -22,7 +22,7 @@ WORK = Cause("machine", 0, 30 * S, failed=False)
 
 
 def maintenance(at_s: float = 20.0, duration_s: float = 10.0, **more: object) -> dict:
-    """Of machine 0, told of ten seconds before."""
+    """An outage of machine 0, announced ten seconds ahead."""
     one = {"kind": "machine", "unit": 0, "at_s": at_s, "duration_s": duration_s, "notice_s": 10.0}
     return {"maintenance": [{**one, **more}]}
 

@@ -134,7 +134,7 @@ def test_a_slower_machine_never_ends_a_job_earlier(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(30))
 def test_the_slowest_of_many_units_counts_and_every_edge_is_told(seed: int) -> None:
-    """Against a look at all of them; racks and machines overlap, some forever, some equally."""
+    """Against a search of all of them; racks and machines overlap, some forever, some equally."""
     draw = Random(seed)
 
     def one() -> SlowLeaves:

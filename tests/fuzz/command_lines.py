@@ -149,7 +149,7 @@ def ended_well(line: Sequence[str]) -> bool:
 
 
 def prepare(folder: Path) -> None:
-    """Put there what the bases name, and things of the user's."""
+    """Create what the bases name, and files of the user's."""
     for name, text in (
         ("own.csv", OWN_TRACE), ("jobs.csv", JOBS), ("sweep.yaml", SWEEP), ("mine.py", POLICY),
         ("log.txt", nccl_log()), ("pods.csv", PODS), ("few.yaml", FEW),

@@ -56,7 +56,7 @@ def test_sweeps_on_full_disks(start, disk, tmp_path: Path) -> None:
 
 @contextmanager
 def _unmounted(folder: Path) -> Iterator[Path]:
-    """Give the memory of a disk back before the next one is made."""
+    """Free the memory of a disk before the next one is made."""
     yield folder
     for path in sorted(folder.rglob("*"), reverse=True):
         path.rmdir() if path.is_dir() else path.unlink()

@@ -114,4 +114,4 @@ def test_speeds_of_no_kind_of_the_cluster_are_refused(tmp_path: Path) -> None:
 
 
 class _Isolated:
-    """A rate function that nobody asks."""
+    """A rate function that is never called."""

@@ -26,7 +26,7 @@ SPREAD = {"racks": 4, "machines_per_rack": 2, "gpus_per_machine": 1, "fabric": "
 
 
 def rows(model: str, *times: float, gpus: tuple[int, ...] = ()) -> str:
-    """Jobs on so many GPUs, or on two, that compute so many times as long as their model."""
+    """Jobs on this many GPUs, or on two, that compute this many times as long as their model."""
     step_s = alone_step_s(workload(model))
     counts = gpus or (2,) * len(times)
     return HEADER + "".join(

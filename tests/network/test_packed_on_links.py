@@ -34,7 +34,7 @@ ALL = {0: 8, 1: 8, 2: 8, 3: 8}
 
 
 def sharing(uplinks: int, interference: str = "time-slicing") -> NetworkOfRun:
-    """A rack sends at most what so many of its 16 GPUs can; two jobs may share a GPU."""
+    """A rack sends at most what this many of its 16 GPUs can; two jobs may share a GPU."""
     here = network(rack_uplinks=uplinks)
     return replace(here, sharing=open_pairs(interference, here.tree, 2))
 

@@ -375,7 +375,7 @@ def test_others_cost_a_job_more_than_its_own_uplinks(model: str) -> None:
 def test_a_job_loses_no_less_than_it_would_alone(
     model: str, others: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not even where the answer about the job alone has settled less well than that of all."""
+    """Not even where the answer about the job alone has converged less than that of all."""
     solver = Mean if model == "mean" else Phases
     monkeypatch.setattr(solver, "own_share", lambda _, placed: 0.9 * placed.share)
     jobs = [job("one", gpus=8), *(job(f"{n}", gpus=2, iterations=100) for n in range(others))]

@@ -52,7 +52,7 @@ SOME = ["dally", "tiresias", "gandiva", "easy", "las", "srtf", "fifo"]
 def machines(
     *racks: Nested, cores: int | None = 16, gib: int | None = 64, levels: Sequence[str] = LEVELS
 ) -> ClusterTree:
-    """Machines that all have so many cores and so much memory."""
+    """Machines that all have this many cores and this much memory."""
     count = len(nested(levels, racks).kinds)
     milli, mib = None if cores is None else 1000 * cores, None if gib is None else 1024 * gib
     return nested(levels, racks, hosts=HostSizes((milli,) * count, (mib,) * count))

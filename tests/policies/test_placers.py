@@ -51,7 +51,7 @@ REGIONS = nested(("machine", "rack", "network"), RACKS, wide_area=True)
 
 
 def with_room(*free: int) -> FreeGpus:
-    """The machines of `REGIONS` with so many free GPUs each."""
+    """The machines of `REGIONS` with this many free GPUs each."""
     state = FreeGpus(REGIONS)
     state.claim(on({unit: 4 - count for unit, count in enumerate(free) if count < 4}))
     return state

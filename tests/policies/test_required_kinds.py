@@ -160,7 +160,7 @@ def test_a_job_displaces_only_those_on_gpus_of_its_kind(policy: str) -> None:
 
 @pytest.mark.parametrize("policy", ["easy", "conservative"])
 def test_reservations_are_of_a_kind(policy: str) -> None:
-    """`head` has all new GPUs from 100 on. Old GPUs delay it never, new ones until 100 only."""
+    """`head` has all new GPUs from 100 on. Old GPUs never delay it, new ones only until 100."""
     jobs = [
         needs("a", 3, NEW, 100),
         needs("head", 4, NEW, 100, arrival_s=1.0),
@@ -194,7 +194,7 @@ def test_a_job_with_a_reservation_is_told_of_kinds_once_others_are_free(policy: 
 
 
 def test_dally_waits_for_the_best_level_that_its_kind_has() -> None:
-    """Two new GPUs in each of two racks: the whole network is the best level, so it waits not."""
+    """Two new GPUs in each of two racks: the best level is the network, so it does not wait."""
     tree = of_kinds(nested(LEVELS, [[4, 2], [4, 2]]), "old", "new", "old", "new")
     rows = ran(tree, [needs("a", 4, NEW)], make_policy("dally-fully-consolidated"))
     assert starts(rows) == {"a": 0.0}

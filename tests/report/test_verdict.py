@@ -124,7 +124,7 @@ def test_equal_policies_share_the_first_place() -> None:
 
 
 def test_all_pairs_of_all_settings_are_one_family() -> None:
-    """A difference that is sure alone is not, if it was picked from many."""
+    """A difference that is sure by itself is not, if it was picked from many."""
     shares = (1.09, 1.00, 1.08, 1.02, 1.10, 1.01)
     pair = {"b": [a * share for a, share in zip(FAST, shares, strict=True)], "a": FAST}
     assert "surely lower" in about_jct(on_seeds(pair))

@@ -122,7 +122,7 @@ def _row(
 
 
 def _stayed_from(inside: Sequence[Tick], after: Sequence[int], least: int, end: Tick) -> Tick:
-    """From when on as many stayed free up to the end."""
+    """From when on that many stayed free up to the end."""
     for tick, free in zip(reversed(inside), reversed(after), strict=True):
         if free < least:
             break

@@ -62,7 +62,7 @@ def test_of_several_undecided_pairs_the_nearest_verdict_is_told() -> None:
 
 
 def test_all_metrics_are_one_family() -> None:
-    """A difference that is sure alone is not among many pairs."""
+    """A difference that is sure by itself is not sure among many pairs."""
     shares = (1.09, 1.00, 1.08, 1.02, 1.10, 1.01)
     pair = {"b": [a * share for a, share in zip(FAST, shares, strict=True)], "a": FAST}
     replicates = [(seed, 0) for seed in range(6)]

@@ -39,7 +39,7 @@ def test_so_many_more_decide_in_eighty_percent_of_cases(mean: float, others: int
     rng = np.random.default_rng(8)
     drawn = rng.normal(mean, SCATTER, (TRIALS, one.enough - len(first)))
     decided = sum(judged(np.append(first, more), others).verdict != "undecided" for more in drawn)
-    # Four standard errors of so many trials, and the step from a whole number to the next.
+    # Four standard errors for this many trials, and the step from a whole number to the next.
     assert CHANCE - 0.09 < decided / TRIALS < CHANCE + 0.12
 
 

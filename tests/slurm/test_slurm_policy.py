@@ -198,7 +198,7 @@ def test_usage_decays_by_the_second() -> None:
 
 
 def chosen(gpus: int, nodes: int, free: list[int], **facts: Any) -> list[int] | None:
-    """The machines that a job gets of four racks of two, which have so many GPUs free."""
+    """The machines that a job gets of four racks of two, which have this many GPUs free."""
     machines = Machines(cluster([8, 8], [8, 8], [8, 8]), None, SlurmFacts(**facts))
     topology = facts.get("settings", {}).get("TopologyPlugin") == "topology/tree"
     selection = Selection(machines, topology=topology)
@@ -385,7 +385,7 @@ def test_a_job_starts_in_that_of_its_partitions_where_it_can_first(asks: str) ->
 def test_a_job_starts_in_no_partition_that_does_not_allow_its_limit(
     limit_min: int | None, partition: str
 ) -> None:
-    """Unless none does, as then somebody allowed it, since it ran; or it has no limit."""
+    """Unless none allows it: the job ran, so somebody did. Or the job has no limit."""
     partitions = [
         {"name": "brief", "nodes": "ALL", "max_time_s": 60.0},
         {"name": "long", "nodes": "ALL", "max_time_s": 600.0},

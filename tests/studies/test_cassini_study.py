@@ -113,7 +113,7 @@ def test_a_ring_waits_for_its_later_direction() -> None:
 
 
 def of_gain(gain: float) -> ComparedValues:
-    """Six replicates with a mean gain of about so much."""
+    """Six replicates with a mean gain of about this much."""
     base = (100.0, 110.0, 95.0, 103.0, 99.0, 101.0)
     return compare_values(base, tuple(x * gain * f for x, f in zip(base, _NOISE, strict=True)))
 

@@ -16,7 +16,7 @@ MACHINE_GPUS = 8
 
 
 def split(machines: int, inside: int) -> str:
-    """Whole machines, so many of them in the first group of rails."""
+    """Whole machines, this many of them in the first group of rails."""
     groups = (inside, machines - inside)
     return "/".join(",".join([str(MACHINE_GPUS)] * group) for group in groups if group)
 

@@ -27,7 +27,7 @@ REPEATED = {
     "mast": 37,
     "rl": 97,
 }
-"""Of so many runs, one is repeated. 95 meets all policies: it shares no divisor with 36."""
+"""One in this many runs is repeated. 95 meets all policies: it shares no divisor with 36."""
 
 
 def study(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:

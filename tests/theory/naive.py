@@ -100,7 +100,7 @@ class Cluster:
         return min(spanned)
 
     def best_level(self, gpus: int) -> int:
-        """The innermost level, machine or outer, with a unit of at least so many GPUs."""
+        """The innermost level, machine or outer, with a unit of at least this many GPUs."""
         empty = dict(enumerate(self.sizes))
         return min(
             level
@@ -109,7 +109,7 @@ class Cluster:
         )
 
     def place(self, placer: str, free: Gpus, gpus: int) -> Gpus | None:
-        """GPUs for a job of so many; None if it waits."""
+        """GPUs for a job of this many; None if it waits."""
         if placer == "any":
             return self._any(free, gpus)
         if placer == "consolidate-or-wait":
@@ -192,7 +192,7 @@ class State:
     stays: list[Stay] = field(default_factory=list)
 
     def boundary(self, iterations: int) -> int:
-        """When it has done so many iterations on its present GPUs."""
+        """When it has done this many iterations on its present GPUs."""
         return self.ready + math.ceil(iterations * self.iteration)
 
     def finish(self) -> int:

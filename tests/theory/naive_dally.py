@@ -49,7 +49,7 @@ class Dally(Simulation):
         ]
 
     def waits(self, gpus: int) -> list[int]:
-        """How long a job of so many GPUs waits for each level, from the machine outwards."""
+        """How long a job of this many GPUs waits for each level, from the machine outwards."""
         waits = [0]
         for level in range(self.cluster.machine, self.cluster.root):
             too_large = self.cluster.best_level(gpus) > level
@@ -158,7 +158,7 @@ class AutoDally(Dally):
         return times
 
     def level_with_room(self, free: Gpus, gpus: int) -> int | None:
-        """The innermost level with a unit that has so many GPUs free."""
+        """The innermost level with a unit that has this many GPUs free."""
         for level in range(self.cluster.machine, self.cluster.root + 1):
             if self.cluster.in_level(free, level, gpus) is not None:
                 return level

@@ -15,14 +15,14 @@ from naive import SECOND, Cluster, Gpus, Rules, Simulation, State, ticks
 from artist.workload.job import Job
 
 Option = tuple[int, Fraction]
-"""GPUs, and the valuation of so many over the valuation of none."""
+"""GPUs, and the valuation of them over the valuation of none."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ThemisRules(Rules):
     """The options of Themis; times in ticks.
 
-    Bidding periods are counted from the tick `origin`. `draw` draws a random order of so many
+    Bidding periods are counted from the tick `origin`. `draw` draws a random order of this many
     jobs; None takes them worst first.
     """
 
@@ -149,7 +149,7 @@ class Themis(Simulation):
         return counts
 
     def rho(self, state: State, gpus: int, now: int) -> Fraction:
-        """Finish-time fairness with so many GPUs from now on; 0 waits one more lease first."""
+        """Finish-time fairness with this many GPUs from now on; 0 waits one more lease first."""
         waited = now - ticks(state.job.arrival_s)
         own = self.iteration(state.job, state.job.gpus)
         left = state.left(now)
@@ -157,7 +157,7 @@ class Themis(Simulation):
         return (waited + shared) / (state.job.iterations * own)
 
     def iteration(self, job: Job, gpus: int) -> Fraction:
-        """Ticks of an iteration as submitted on so many GPUs, packed into an empty cluster."""
+        """Ticks of an iteration as submitted on this many GPUs, packed into an empty cluster."""
         placed = self.cluster.place("pack", dict(enumerate(self.cluster.sizes)), gpus)
         assert placed is not None  # every job fits the cluster
         iteration_s = job.compute_s * self.slowdown[self.cluster.level(placed)]
@@ -237,7 +237,7 @@ def useful(options: Sequence[Option]) -> list[Option]:
 
 
 def winners(bids: Mapping[int, Sequence[Option]], gpus: int) -> dict[int, int]:
-    """GPUs per winner: the allocation of at most so many GPUs with the largest product.
+    """GPUs per winner: the allocation of at most this many GPUs with the largest product.
 
     Among equal products the first bid gets the most, then the second bid, and so on.
     """

@@ -75,7 +75,7 @@ def lease_batches(batch_s: float, lease_s: float, gpus: int) -> tuple[int, bool]
 
 
 def after(anchor: Tick, iterations: int, iteration_s: float) -> Tick:
-    """The tick at which so many iterations since `anchor` are done, rounded as the engine does."""
+    """The tick at which this many iterations from `anchor` are done, rounded as in the engine."""
     # In integers, rounded up: floats would lose ticks.
     num, den = iteration_s.as_integer_ratio()
     return anchor - (-iterations * num * TICKS_PER_S // den)

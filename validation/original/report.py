@@ -31,7 +31,7 @@ Recorded = TypeVar("Recorded")
 
 
 class Without(NamedTuple):
-    """Jobs to leave out for an experiment: those of a model on more than so many GPUs."""
+    """Jobs to leave out for an experiment: those of a model on more than this many GPUs."""
 
     model: str
     gpus: int

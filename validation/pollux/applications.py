@@ -85,7 +85,7 @@ class Application:
         return self._between(batch, epoch, "grad_sqr"), self._between(batch, epoch, "grad_var")
 
     def divided(self, batch: int, gpus: int, *, accumulates: bool) -> Batch:
-        """A total batch on so many GPUs; one GPU may have to accumulate."""
+        """A total batch on this many GPUs; one GPU may have to accumulate."""
         each = math.ceil(batch / gpus - _EPS)
         accumulation = math.ceil(each / self.per_gpu_max - _EPS) - 1
         if gpus == 1 and accumulates:

@@ -40,7 +40,7 @@ class Delays:
         return 3 * int(size_bytes / self.memory_bytes_per_s * 1e9)
 
     def are_nothing(self, size_bytes: int) -> bool:
-        """Whether handling so many bytes takes no time, with or without a reduction."""
+        """Whether handling this many bytes takes no time, with or without a reduction."""
         return self.endpoint_ns == self.reduction_ns(size_bytes) == 0
 
 

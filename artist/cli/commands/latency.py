@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from artist.estimates.shape_queries import CountedAnswer
 
 MOST_LISTED = 4
-"""A table names at most so many of the placements that stand for an uneven one."""
+"""A table names at most this many of the placements that stand for an uneven one."""
 
 
 def latency(

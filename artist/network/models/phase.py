@@ -47,7 +47,7 @@ SAMPLED = 3e-3
 PHASES = 64
 MOST_EVENTS = 20_000
 
-# With up to so many jobs a simulation takes about a second at most; `mean` answers about more.
+# With up to this many jobs a simulation takes about a second at most; `mean` answers about more.
 MOST_JOBS = 32
 
 # Answers that a model keeps. One of two jobs takes .4 KB, one of 32 jobs 3.5 KB: 57 MB at most.

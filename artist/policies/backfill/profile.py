@@ -64,7 +64,7 @@ class Profile:
         """
         ticks, free = self._ticks, self._free
         totals = list(accumulate(map(self._totals.__getitem__, ticks), initial=free.total))[1:]
-        known = 0  # the changes of so many ticks are in `free`
+        known = 0  # the changes of this many ticks are in `free`
         next_low = 0  # the next tick at which too few GPUs are free
         for index, start in enumerate(ticks):
             if before is not None and start >= before:

@@ -8,8 +8,8 @@ The best rotations often form a plateau. `first` takes its first angle, as in th
 **Rotations.** The paper names no solver for the rotations with the highest score (Table 1), so the
 search is artist's own. Up to three jobs are searched exhaustively. Rotating all jobs together
 changes nothing, so the first job stays at 0. Beside jobs whose common period is L, the score
-repeats after gcd(the job's period, L). Only so many rotations are tried, and the first best one is
-the same as over the whole range of eq. 4.
+repeats after gcd(the job's period, L). Only rotations below that are tried, and the first best one
+is the same as over the whole range of eq. 4.
 
 More jobs are searched by coordinate descent: from each of 16 starts, every job in turn takes its
 best rotation, until no job can raise the score. The first start is all zeros, the others are drawn

@@ -88,7 +88,7 @@ class CassiniOptions(Options):
         ge=-1,
         le=1,
         description="jobs of a link take turns only if that raises its score over random phases by "
-        "so much, less what they lose by waiting for the slowest",
+        "this much, net of what they lose by waiting for the slowest",
     )
     # Whole milliseconds have common multiples of minutes (decision 21).
     periods: Periods = Field(

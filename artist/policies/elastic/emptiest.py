@@ -34,7 +34,7 @@ def on_emptiest(
 ) -> dict[int, Placement]:
     """Placements of jobs that get `counts` GPUs, by handle; jobs without room are missing.
 
-    Jobs that already run on so many GPUs keep them. Then the others are placed: jobs that accept
+    Jobs that already run on this many GPUs keep them. Then the others are placed: jobs that accept
     fewer GPUs of the cluster first, and equal ones in the order of `counts`.
     """
     pool = pool_of(view, jobs)

@@ -12,7 +12,7 @@ further GPU goes where its gain is largest, and none goes where it would slow th
 Source: Peng et al., *Optimus*, EuroSys 2018, section 4.1. Its throughput and remaining work are
 known here, not fitted, as in Pollux's program.
 
-A job's speed on so many GPUs is that of the estimate on the closest ones of an empty cluster.
+A job's speed on this many GPUs is that of the estimate on the closest ones of an empty cluster.
 Batches stay as submitted. Rounds come every `period_s`. A job whose number of GPUs does not change
 moves only to a better level; the others are packed, the largest first.
 

@@ -211,8 +211,8 @@ class Mast(BasePolicy):
                 raise TraceError(
                     f"job {job.id!r} wants {counted(job.gpus, 'GPU')} of kind "
                     f"{' or '.join(job.gpu_kinds)} in one cluster, and no cluster of one such kind "
-                    "has so many; put each kind into a unit of its own at a level called cluster, "
-                    "or let the job accept other kinds or want fewer GPUs"
+                    "has that many; put each kind into a unit of its own at a level called "
+                    "cluster, or let the job accept other kinds or want fewer GPUs"
                 )
         if view.data is None or not job.tables:
             return everywhere

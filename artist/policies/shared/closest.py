@@ -46,5 +46,5 @@ def refuse_unplaceable(job: Job, gpus: int, kinds: Sequence[str]) -> None:
     remedy = "accept other kinds or want fewer GPUs" if job.gpu_kinds else "want fewer GPUs"
     raise TraceError(
         f"job {job.id!r} wants {counted(gpus, 'GPU')} of one kind ({' or '.join(accepted)}), and "
-        f"no such kind has so many; {remedy}"
+        f"no such kind has that many; {remedy}"
     )

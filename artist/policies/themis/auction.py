@@ -83,7 +83,7 @@ def _sum(bids: Sequence[Bid], won: Mapping[int, int]) -> float:
 
 
 def _kept(bid: Bid, won: int, total: float, without: float) -> int:
-    """GPUs that a winner of so many keeps after its hidden payment.
+    """GPUs that a winner of this many keeps after its hidden payment.
 
     `total` is the sum of all winners' gains, `without` that of the others without this bid.
     """

@@ -79,7 +79,7 @@ class FinishTimes:
         return Bid(job.handle, tuple(options))
 
     def _iteration(self, job: JobView, view: ClusterView, gpus: int) -> Ticks:
-        """Ticks per submitted iteration on so many GPUs."""
+        """Ticks per submitted iteration on this many GPUs."""
         key = gpus, job.job.gpu_kinds
         if key not in self._closest:
             placement = PackPlacer().place(empty_for(view, job.job), gpus)

@@ -47,7 +47,7 @@ minutes and the order of leftovers could not be checked against the paper's text
 - The paper's T_ideal is on a 1/N share of the cluster. Here the job is alone, so that rho can be
   compared with other policies.
 - The paper's applications are groups of jobs. Here each application is one job.
-- The paper bids on sets of GPUs. Here a bid is by number, at the closest placement of so many.
+- The paper bids on sets of GPUs. Here a bid is by number, at the closest placement of this many.
 - This policy keeps the leases itself, without the engine. Leases that are auctioned one by one
   would never offer the GPUs of a gang together, if the gang is larger than any job with a lease.
 - A job that loses its GPUs at a bidding period loses the iteration in progress.

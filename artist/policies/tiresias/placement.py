@@ -73,7 +73,7 @@ class FewestMachines(Placer):
         return any(_hold(counts, fewest, gpus) for counts in room.machines(level))
 
     def place(self, free: FreeGpus, gpus: int, busy: Busy = nothing_busy) -> Placement | None:
-        """The GPUs that a job of so many GPUs gets; None if it waits."""
+        """The GPUs that a job of this many GPUs gets; None if it waits."""
         tree = free.tree
         level = best_level(tree, gpus)
         if level == tree.machine:
@@ -108,7 +108,7 @@ def _fewest(tree: ClusterTree, level: int, gpus: int) -> int:
 
 
 def _hold(counts: list[int], machines: int, gpus: int) -> bool:
-    """Whether so many of these machines can hold a job."""
+    """Whether this many of these machines can hold a job."""
     return sum(sorted(counts, reverse=True)[:machines]) >= gpus
 
 

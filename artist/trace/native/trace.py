@@ -176,7 +176,7 @@ def _about_kind(kind: str, known: Sequence[str]) -> str:
     return did_you_mean(kind, known)
 
 
-# A message names at most so many models.
+# A message names at most this many models.
 _NAMED = 10
 
 

@@ -71,7 +71,7 @@ vgg19 = partial(_vgg, 2, 2, 4, 4, 4)
 
 
 def _resnet(blocks: tuple[int, ...], bottleneck: bool, widening: int = 1) -> tuple[Operator, ...]:
-    """A ResNet with so many blocks in each stage."""
+    """A ResNet with this many blocks in each stage."""
     net = _Net()
     net.conv("conv1", Conv(64, kernel=7, stride=2))
     net.pool(kernel=3, padding=1)

@@ -134,7 +134,7 @@ class Axes:
 
 
 def sizes_of(axes: Axes, gpus: int) -> dict[Axis, int]:
-    """The size of each axis of a job of so many GPUs.
+    """The size of each axis of a job of this many GPUs.
 
     Raises:
         DivisionError: the axes do not multiply to the number of GPUs, or the GPUs over which

@@ -35,7 +35,7 @@ METRICS = (
 COLUMNS = (*PLACE, *METRICS)
 
 CORRECTED = 10
-"""Of so many replicates, the first ones, the rows hold corrections: a description, not compared."""
+"""For this many first replicates, the rows hold corrections: a description, not compared."""
 
 SLOWED = 1.001
 """An iteration that takes this many times as long as alone is slowed: below is rounding."""
@@ -85,7 +85,7 @@ def _iterations(result: Result) -> dict[str, float]:
 
 
 def quantile(values: np.ndarray[Any, Any], weights: np.ndarray[Any, Any], percent: float) -> float:
-    """The least value that so many percent of the weight do not exceed."""
+    """The least value that this many percent of the weight do not exceed."""
     order = np.argsort(values, kind="stable")
     reached = np.cumsum(weights[order])
     place = np.searchsorted(reached, percent / 100 * reached[-1] * (1 - 1e-12))

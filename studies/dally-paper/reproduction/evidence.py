@@ -76,7 +76,7 @@ class Evidence:
         """A cell against its rival on the replicates that both have, judged alone.
 
         The statistics are those of `artist compare`. What a page shows is judged `together`.
-        `replicates` takes only so many of them.
+        `replicates` takes only this many of them.
         """
         mine, theirs = self._rows[cell], self._rows[rival]
         shared = [key for key in mine if key in theirs][:replicates]

@@ -146,7 +146,7 @@ class Quotes:
         return share(waiting(self._evidence, Cell("recorded", DRAWN[arrivals], racks, policy)))
 
     def load(self, rate: int, rival: str, heading: str) -> str:
-        """Dally against a rival on a stream of so many jobs per hour, 8 racks."""
+        """Dally against a rival on a stream of this many jobs per hour, 8 racks."""
         return interval(streams(self._evidence)[rate, rival, self._metrics[heading]])
 
     def replicates(self, study: str) -> str:

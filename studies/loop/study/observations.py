@@ -180,7 +180,7 @@ def _allocated(result: Result) -> float:
 
 
 def _regions(result: Result, plan: WarehousePlan) -> dict[str, float]:
-    """Shares of workloads with so many candidate regions, and of those that recur with more than
+    """Shares of workloads with this many candidate regions, and of those that recur with more than
     one executing region (Figure 7)."""
     number = {name: row for row, name in enumerate(plan.instance.tables)}
     bits = plan.held.bits

@@ -18,7 +18,7 @@ ALLOCATED, LATE = 98, 1.3
 WITHOUT_DATA = 0.1
 """Figure 6: the share of workloads that wait for data is usually below, in percent."""
 FOUR_REGIONS, TWO_EXECUTING = 40, 30
-"""Figure 7: about so many workloads have four candidate regions, and run in several, in percent."""
+"""Figure 7: about this many workloads have four candidate regions, run in several, in percent."""
 NEAR = 10
 """Points by which a share of Figure 7 may differ."""
 TB = 1e12

@@ -102,7 +102,7 @@ def late_difference(other: Sequence[Row], rows: Sequence[Row], level: float = 0.
 
 
 def sure_times(mast: Sequence[Row], other: Sequence[Row], priority: int) -> float:
-    """How many times as often the other cell is late; where MAST never is, at least so many times.
+    """How many times as often the other cell is late; if MAST never is, at least so many times.
 
     Of n waits of which none is late, the share of late ones is below 3 / n (95 %, rule of three).
     """

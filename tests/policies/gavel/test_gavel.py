@@ -338,7 +338,7 @@ def test_fair_shares_go_on_while_kinds_are_out_of_service(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("row", "settings", "words"),
     [
-        ("a,0,37,resnet50,10,1,", {}, "wants 37 GPUs of one kind .* no such kind has so many"),
+        ("a,0,37,resnet50,10,1,", {}, "wants 37 GPUs of one kind .* no such kind has that many"),
         ("a,0,1,resnet50,10,1,h100", {}, "'h100', which the cluster lacks"),
         ("a,0,40,resnet50,10,1,k80", {}, "wants 40 GPUs of kind k80, but the cluster has 36"),
         (

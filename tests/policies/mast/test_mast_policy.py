@@ -29,7 +29,7 @@ LEVELS = ("machine", "rack", "cluster", "region", "network")
 
 
 def world(*regions: Nested) -> ClusterTree:
-    """Regions of clusters of racks of machines of so many GPUs."""
+    """Regions of clusters of racks of machines of this many GPUs."""
     return nested(LEVELS, regions)
 
 

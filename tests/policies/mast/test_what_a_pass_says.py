@@ -77,7 +77,7 @@ def assert_apart(view: ClusterView, answer: list[Any], wait: Wait) -> None:
 
 
 def assert_none_of_the_free_help(view: ClusterView, answer: list[Any], wait: Wait) -> None:
-    """A job above quota is told where it needed free GPUs, and no place there has so many."""
+    """A job above quota is told where it needed free GPUs, and no place there has this many."""
     gpus, tree = view.waiting[wait.handle].job.gpus, TWO_REGIONS
     level = "cluster" if gpus <= tree.largest(tree.level_names.index("cluster")) else "region"
     assert f"and needed {gpus} free ones" in wait.reason

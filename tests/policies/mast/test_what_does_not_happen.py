@@ -27,7 +27,7 @@ TENANTS = {"ads": Tenant(quota=6), "web": Tenant(quota=8)}
 
 
 class Refuses(WrapperPolicy):
-    """Lets some starts fall, with what served them alone."""
+    """Drops some starts, with the preemptions that only served these."""
 
     host: Mast
 

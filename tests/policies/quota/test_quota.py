@@ -206,7 +206,7 @@ def test_quotas_hold_once(host) -> None:
 
 
 class Tries(BasePolicy):
-    """Starts all jobs that fit, and tries at every question what comes of none."""
+    """Starts all jobs that fit, and tries at every question what no decision would lead to."""
 
     def __init__(self) -> None:
         self.host = open_policy("fifo", {})

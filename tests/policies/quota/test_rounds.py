@@ -99,7 +99,7 @@ class Victims(QuotaWrapper):
 
 
 def starts_on(host: str, job: Job, gpus: int) -> bool:
-    """Whether a host would start a job on at most so many GPUs. Sia's sizes are powers of two."""
+    """Whether a host would start a job on at most this many GPUs. Sia's sizes are powers of two."""
     if host in ("gavel", "tiresias-rounds"):
         return job.gpus <= gpus
     return job.gpus_min <= min(gpus, 2 if host == "sia" else gpus)

@@ -38,7 +38,7 @@ NOISY = Goodput(64, 1024, 8, 128, 0.1, 0.01, 0.1, 0.01, 0.5, 0.05, 2.0, ((0.0, 5
 
 
 def cluster(**machines: list[int]) -> ClusterTree:
-    """A rack of machines with so many GPUs, by kind."""
+    """A rack of machines with this many GPUs, by kind."""
     kinds = [kind for kind, sizes in machines.items() for _ in sizes]
     return nested(
         ("machine", "rack", "network"), [[x for sizes in machines.values() for x in sizes]], kinds
