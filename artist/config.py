@@ -303,7 +303,7 @@ class Scenario(_Explained):
 
 
 def check_scenario(given: object) -> None:
-    """Refuse what is no scenario, where Python code hands one over.
+    """Refuse what is not a scenario, where Python code hands one over.
 
     Raises:
         ConfigError: says how to make one.

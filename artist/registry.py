@@ -60,8 +60,8 @@ class Entry:
     """One row: `target` is `module:attribute`; `preset` holds fixed options of that target.
 
     `wraps` marks a policy that takes another policy inside: `NAME(POLICY)`. `everyday` policies
-    need no training and no file, and are no variant of another: `artist compare` runs them unasked.
-    A row with a `host` is a wrapper around that policy, and is named without it.
+    need no training and no file, and are not variants of another: `artist compare` runs them
+    unasked. A row with a `host` is a wrapper around that policy, and is named without it.
     `knows_run_times` marks a policy that reads how long a job will run. No real scheduler can.
     """
 

@@ -135,7 +135,7 @@ def _cost(targets: Sequence[Target], scales: Scales) -> float:
 
 
 def _identified(targets: Sequence[Target], scales: Scales) -> bool:
-    """Whether the share of some target has both parts, so that the constant is no slow network."""
+    """Whether some target's share has both parts, so that the constant is not a slow network."""
     simulated = (1 - scales.constant / target.model.exact(scales) for target in targets)
     return max(simulated) >= LEAST_SIMULATED
 

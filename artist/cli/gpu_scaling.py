@@ -288,7 +288,8 @@ def _row(point: ScalingPoint) -> dict[str, Any]:
 def _rows_of_goodput(points: Sequence[ScalingPoint], goodput_of_one: float) -> list[dict[str, Any]]:
     """The points of a goodput file for JSON and CSV; None where no batch is large enough.
 
-    `speedup` is relative to the goodput of one GPU, even if that is no point; None if it has none.
+    `speedup` is relative to the goodput of one GPU, even if that is not a point; None if it has
+    none.
     """
     rows = []
     for point in points:

@@ -38,7 +38,7 @@ class Policy(Protocol):
         """Whether ended leases need a decision, at an instant without another reason to ask.
 
         If a job arrives, finishes or was preempted, or a wake-up is due, `decide` is asked
-        directly. A change of a rate is no reason for a question.
+        directly. A change of a rate does not cause a question.
 
         False skips the question, and the jobs keep their GPUs for another lease. Return False only
         if `decide` would return no decisions, and if the policy's state is as it would be after

@@ -97,7 +97,7 @@ def _check_instances(jobs: Sequence[Needy], shares: FreeShares) -> None:
         own = shares.instance(job)
         profile = ALL.get(job.mig)
         if profile is None or own not in [slices(profile, start) for start in profile.starts]:
-            raise InvariantError(f"job {job.id!r} has no lawful MIG instance on a GPU in MIG mode")
+            raise InvariantError(f"job {job.id!r} has no valid MIG instance on a GPU in MIG mode")
         if own & held or not alike(job.mig, jobs[0].mig):
             raise InvariantError(f"the MIG instance of job {job.id!r} is not its own")
         held |= own

@@ -138,7 +138,7 @@ def runs(experiment: Experiment) -> list[Run]:
     """All runs, in the order of the file: the last setting of the grid varies fastest.
 
     Raises:
-        ConfigError: a cell is no valid scenario, or two cells are the same.
+        ConfigError: a cell is not a valid scenario, or two cells are the same.
     """
     size = math.prod(len(values) for values in experiment.grid.values())
     if size > MAX_RUNS:

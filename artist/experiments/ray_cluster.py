@@ -6,7 +6,6 @@ The environment variable `RAY_ADDRESS` names the cluster. Ray is an optional lib
 
 from __future__ import annotations
 
-import importlib.util
 import logging
 import os
 import secrets
@@ -19,6 +18,7 @@ from typing import Any, TypeVar
 
 from artist.errors import ConfigError
 from artist.experiments.executors import outcome_of_death
+from artist.io.optional_libraries import check_extra
 from artist.io.processes import cores
 
 Task = TypeVar("Task")
@@ -75,10 +75,7 @@ def check_ray() -> None:
     Raises:
         ConfigError: one of the two does not hold; the message says what to do.
     """
-    if importlib.util.find_spec("ray") is None:
-        raise ConfigError(
-            "--engine ray needs Ray, which is not installed: pip install 'artist-sim[ray]'"
-        )
+    check_extra("--engine ray", "ray", extra="ray")
     host, _, port = os.environ.get("RAY_ADDRESS", "").rpartition(":")
     if not host or not port.isdecimal():
         return

@@ -276,7 +276,7 @@ def _as_list(problem: ErrorDetails) -> str:
 def _worst(error: ValidationError) -> ErrorDetails:
     """The problem to report: a misspelt key rather than the key that is missing because of it."""
     every = error.errors()
-    # Where a number or a mapping may stand, a mapping is no bad number: its bad entry is reported.
+    # Where a number or a mapping may stand, the mapping's bad entry is reported, not the mapping.
     problems = [
         x for x in every if x["type"] != "float_type" or not isinstance(x["input"], Mapping)
     ]

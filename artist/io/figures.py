@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from artist.errors import ConfigError
+from artist.io.optional_libraries import check_extra
 from artist.io.writing import check_new_file, whole_file
 
 if TYPE_CHECKING:
@@ -25,12 +26,9 @@ def new_figure() -> Figure:
     Raises:
         ConfigError: matplotlib is missing.
     """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as cause:
-        raise ConfigError(
-            "--plot needs matplotlib; install it with: pip install 'artist-sim[plot]'"
-        ) from cause
+    check_extra("--plot", "matplotlib", extra="plot")
+    from matplotlib.figure import Figure
+
     return Figure(figsize=(7, 4.5), layout="constrained")
 
 
@@ -61,7 +59,7 @@ def save_figure(figure: Figure, path: Path) -> None:
     """
     from matplotlib import rc_context
 
-    # The suffix of the temporary name is no format, so the format is given here.
+    # The suffix of the temporary name is not a format, so the format is given here.
     target = figure_file(path)
     form = target.suffix[1:].lower()
     try:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from artist.errors import BackendError, ConfigError
+from artist.io.optional_libraries import check_extra
 from artist.measure.all_reduces import AllReduceTimes, time_all_reduces
 from artist.measure.step import MeasuredStep, build, measure_step
 from artist.workload.gpus import Precision
@@ -83,12 +84,9 @@ def chosen_device(device: str) -> tuple[str, int]:
     Raises:
         ConfigError: torch is missing, or finds no GPU although one was requested.
     """
-    try:
-        import torch
-    except ImportError as cause:
-        raise ConfigError(
-            "artist measure needs torch; install it with: pip install 'artist-sim[torch]'"
-        ) from cause
+    check_extra("artist measure", "torch", extra="torch")
+    import torch
+
     gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
     chosen = ("cuda" if gpus else "cpu") if device == "auto" else device
     if chosen == "cuda" and not gpus:

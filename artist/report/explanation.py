@@ -102,7 +102,7 @@ def _communication(runs: Sequence[RecordedRun]) -> float:
         for run in runs
     ]
     mean = float(np.mean(shares))
-    # GPU time is counted in whole units, and their remainder is no communication.
+    # GPU time is counted in whole units, and their remainder is not communication.
     return mean if mean > _ROUNDING else 0.0
 
 

@@ -2,7 +2,7 @@
 
 Bars of one summary metric per policy and setting correspond to figures 7, 8 and 13 of the Dally
 paper. Where verdicts hold is drawn from `decides.json`: a row per world, and in it a dot and an
-interval per variant. Its value is in percent of the baseline's, so 100 is no difference.
+interval per variant. Its value is in percent of the baseline's, so 100 means no difference.
 """
 
 from __future__ import annotations

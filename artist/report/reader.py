@@ -124,7 +124,7 @@ def read_runs(
     path is always read.
 
     Raises:
-        ConfigError: a path is no run directory and contains none.
+        ConfigError: a path is not a run directory and contains none.
         TraceError: a file in a run directory is missing or damaged.
     """
     runs: dict[Path, RecordedRun] = {}

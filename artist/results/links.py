@@ -39,7 +39,7 @@ from artist.units import TICKS_PER_S, Tick
 from artist.workload.job import Job
 
 FULL = 1 + 1e-9
-"""A demand up to this is no overload; rounding may put a demand of exactly 1 above 1."""
+"""A demand up to this is not an overload; rounding may put a demand of exactly 1 above 1."""
 
 
 class _Speed(NamedTuple):

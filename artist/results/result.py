@@ -14,6 +14,7 @@ import numpy as np
 
 from artist.config import Scenario
 from artist.errors import ConfigError, shortened
+from artist.io.optional_libraries import check_extra
 from artist.registry import UnknownNameError
 from artist.results.run_directory import check_target, write_run
 from artist.results.table_files import arrow_table
@@ -237,7 +238,7 @@ class Plots:
         chance: `artist.compare` gives intervals.
 
         Raises:
-            ConfigError: one of the others is no result, but a name of a policy, say.
+            ConfigError: one of the others is not a result, but a name of a policy, say.
         """
         for other in others:
             if not isinstance(other, Result):
@@ -295,10 +296,7 @@ def _axes(ax: Axes | None) -> Axes:
     """The axes given, or new ones."""
     if ax is not None:
         return ax
-    try:
-        from matplotlib import pyplot
-    except ImportError as cause:
-        raise ConfigError(
-            "plots need matplotlib; install it with: pip install 'artist-sim[plot]'"
-        ) from cause
+    check_extra("Result.plot", "matplotlib", extra="plot")
+    from matplotlib import pyplot
+
     return pyplot.subplots(layout="constrained")[1]

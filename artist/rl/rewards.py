@@ -176,7 +176,7 @@ def _number(number: str, text: str) -> float:
     try:
         return float(number)
     except ValueError:
-        raise ConfigError(f"reward {shortened(text)}: {number!r} is no number") from None
+        raise ConfigError(f"reward {shortened(text)}: {number!r} is not a number") from None
 
 
 def total_ideal_s(jobs: Sequence[Job]) -> float:

@@ -2,7 +2,7 @@
 
 Source: sbatch(1), salloc(1), srun(1) of Slurm 22.05, which read options as getopt_long(3) does:
 
-- They end at the first word that is no option: the script or command, whose own arguments follow.
+- They end at the first word that is not an option: the script or command, then its arguments.
 - If an option is given twice, the last one counts.
 - Long names may be shortened (`--depend`) as long as they are unambiguous.
 

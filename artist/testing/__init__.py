@@ -5,7 +5,7 @@
 
 A policy that asks for random numbers gets them here too: `draws=Draws()` (`artist.rng`).
 
-A policy that passes is lawful, deterministic and picklable. It does not change the view, brings
+A policy that passes is valid, deterministic and picklable. It does not change the view, brings
 every finite trace to its end, does not read names, decides lawfully when speeds change at every
 event, and decides by the lengths of jobs only if it says `knows_run_times = True`.
 """

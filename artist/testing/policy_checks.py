@@ -1,4 +1,4 @@
-"""The contract checks for policies: lawful, deterministic, picklable, blind to names."""
+"""The contract checks for policies: valid, deterministic, picklable, blind to names."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def check_policy(make: Callable[[], Policy], *, seed: int = 0) -> None:
         PolicyError: naming the situation and the clause that is broken.
     """
     for situation in situations(seed):
-        rows = _clause(situation, "lawful", partial(_run_with_tables, situation, make()))
+        rows = _clause(situation, "valid", partial(_run_with_tables, situation, make()))
         _same(situation, "deterministic", rows, _run(situation, make()))
         _same(situation, "insensitive to names", rows, _run(renamed(situation), make()))
         watched = partial(_run, situation, _Watched(make()))

@@ -107,7 +107,7 @@ _ROWS = 1000
 """Only the cells of this many rows are examined."""
 
 _LIMITS = ("walltime", "timelimit")
-"""Schedulers' names for the time after which a job is killed. It is no run time."""
+"""Schedulers' names for the time after which a job is killed. It is not a run time."""
 
 _SHORT_S = 10.0
 """A shorter median suggests another unit: the median job of public traces takes minutes."""

@@ -183,7 +183,7 @@ def bad_cells(path: Path, mapping: TraceMapping) -> Iterator[str]:
 
     Readers stop at the first bad column; this lets the user correct all at once. It replaces the
     column's cells by good ones and reads the table again until there is no error. Foreign formats,
-    and files that are no table of jobs, have no sentences.
+    and files that are not tables of jobs, have no sentences.
     """
     data = read_data(path)
     forced = None if mapping.format is None else format_named(mapping.format)

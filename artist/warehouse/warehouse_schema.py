@@ -81,7 +81,9 @@ class PlanOptions(Document):
         default=0.2, ge=0, description="High-priority demand above supply; 0: Figure 4 alone."
     )
     # 0.98: the largest ratio of the paper's V1 (section 5.6).
-    full: float = Field(default=0.98, gt=0, description="Demand over supply that is no overload.")
+    full: float = Field(
+        default=0.98, gt=0, description="Demand over supply that is not an overload."
+    )
     home_share: float | None = Field(
         default=None, ge=0, le=1, description="Threshold of (6), a share; none: that of the start."
     )

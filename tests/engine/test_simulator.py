@@ -318,7 +318,7 @@ def test_a_policy_that_returns_nothing_is_told_so() -> None:
 
 @pytest.mark.parametrize("case", UNLAWFUL)
 def test_after_an_unlawful_answer_the_same_question_can_be_answered_lawfully(case: str) -> None:
-    # The unlawful answer starts with lawful decisions, which must not stay either.
+    # The invalid answer starts with valid decisions, which must not stay either.
     decisions, _ = UNLAWFUL[case]
     results = []
     for bad in ([], [Wake(3 * S), *decisions]):

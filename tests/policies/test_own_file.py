@@ -269,7 +269,7 @@ def test_a_lease_that_is_not_a_whole_number_of_ticks_gets_a_sentence(lease: obje
     Path("mine.py").write_text(f"{GOOD}\n    lease = {lease!r}\n")
     with pytest.raises(PolicyError, match=r"^policy mine\.py:Mine: its lease is .*, expected None"):
         open_policy("mine.py:Mine", {})
-    with pytest.raises(PolicyError, match=r"not lawful .*policy Mine: its lease is"):
+    with pytest.raises(PolicyError, match=r"not valid .*policy Mine: its lease is"):
         check_policy(entry_in_file("mine.py:Mine").load())
 
 
@@ -281,7 +281,7 @@ def test_jobs_per_gpu_that_is_no_whole_number_in_range_gets_a_sentence(jobs: obj
             PolicyError, match=r"^policy mine\.py:Mine: its jobs_per_gpu is .* 1 to"
         ):
             open_policy(name, {})
-    with pytest.raises(PolicyError, match=r"not lawful .*policy Mine: its jobs_per_gpu is"):
+    with pytest.raises(PolicyError, match=r"not valid .*policy Mine: its jobs_per_gpu is"):
         check_policy(entry_in_file("mine.py:Mine").load())
 
 

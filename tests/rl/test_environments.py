@@ -209,7 +209,7 @@ def test_rewards_are_summed_with_their_weights() -> None:
         ("", "expected NAME"),
         ("jct:3", "jct takes no number"),
         ("paper:1.5", "W1 is a share"),
-        ("1..5*jct", r"'1\.\.5' is no number"),
+        ("1..5*jct", r"'1\.\.5' is not a number"),
         ("jct+paper", "expected NAME"),
     ],
 )

@@ -184,7 +184,7 @@ def _process_groups(path: Path, read: Iterable[_FileNode], gpus: int) -> Communi
 
 
 def _number_of(name: str) -> int:
-    """The number of a process group: its name, or a digest of the name if that is no number.
+    """The number of a process group: its name, or a digest of the name if that is not a number.
 
     A group that only its members create is named by PyTorch after a hash of their ranks.
     """

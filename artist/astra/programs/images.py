@@ -39,7 +39,7 @@ class ImageEntry(Document):
     """The command that gets the image."""
     source: str = Field(min_length=1)
     is_artist: bool = False
-    """Whether the program is artist's own model, which is no evidence about ASTRA-sim."""
+    """Whether the program is artist's own model, which is not evidence about ASTRA-sim."""
     memory: str = Field(default="4g", pattern=r"^[1-9][0-9]*[kmg]$")
     """Memory limit of the container."""
     pids_limit: int = Field(default=256, ge=16)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
@@ -190,7 +189,7 @@ def _sentences(found: Forecast, one: StartForecast) -> list[str]:
     if one.slurm_s is not None:
         sentences.append(f"Slurm expects {_when(found, one.slurm_s)}.")
     if one.recorded_s is not None:
-        sentences.append(f"By the log it started at {_when(found, one.recorded_s)}.")
+        sentences.append(f"According to the log, it started at {_when(found, one.recorded_s)}.")
     return sentences
 
 
@@ -208,22 +207,17 @@ def _rows(found: Forecast) -> list[tuple[object, ...]]:
 
 def _basis(found: Forecast) -> list[str]:
     """What the forecast rests on, in sentences."""
-    moved = (
-        "Earlier intervals held too few starts, so these are moved by what the earlier ones missed."
-    )
+    named, left = found.not_modelled[:_MOST_NAMED], len(found.not_modelled) - _MOST_NAMED
+    more = f" and {left} more" if left > 0 else ""
+    moved = "Earlier intervals held too few starts, so these are corrected by their errors."
     return [
         *([moved] if any(found.moved) else []),
         f"At {_clock(found.at_s)}, running jobs: {found.running:,}; waiting: {found.waiting:,}. "
         f"Run times are drawn from {counted(found.seen, 'job')} of the log, later arrivals from "
         "its own past.",
-        *_not_modelled(found.not_modelled),
+        *([f"Not modelled: {'; '.join(named)}{more}."] if named else []),
         "artist forecast DIR --check 20 says how often such intervals held on this log.",
     ]
-
-
-def _not_modelled(what: Sequence[str]) -> list[str]:
-    more = f" and {len(what) - _MOST_NAMED} more" if len(what) > _MOST_NAMED else ""
-    return [f"Not modelled: {'; '.join(what[:_MOST_NAMED])}{more}."] if what else []
 
 
 def _in_flags(message: str) -> str:

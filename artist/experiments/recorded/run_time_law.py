@@ -11,7 +11,7 @@ Numbers in names are ignored (`train-17` is `train-18`). Run times are shares of
 there are limits, so that wide groups apply to every limit. Jobs that still run are censored: only
 that they run longer is known (the product-limit estimator; Kaplan and Meier, 1958).
 
-The longest of n runs is no bound: the next one is longer than all with probability 1 / (n + 1)
+The longest of n runs is not a bound: the next one is longer than all with probability 1 / (n + 1)
 (Hill, *Posterior distribution of percentiles*, 1968; with runs that have not ended, Coolen and Yan,
 2004). Then it is drawn between the longest that ended and the limit, or, without a limit, twice the
 longest time seen. This matters most for jobs that still run, as they are beyond most runs.

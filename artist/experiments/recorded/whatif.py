@@ -91,7 +91,7 @@ class RecordedWhatIf:
     def finish(self) -> Mask:
         """Whether each job finishes in the present and under every change, in all phases.
 
-        Only these are compared: a cancelled job stops waiting, and that is no gain.
+        Only these are compared: a cancelled job stops waiting, and that is not a gain.
         """
         every = [one.cancelled for one in (self.present, *self.outcomes)]
         gone: Mask = np.asarray(np.concatenate(every).any(axis=0))

@@ -33,6 +33,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
+from typing import TypeVar
 
 from artist.cluster.kinds import kinds_of
 from artist.cluster.placement import Placement
@@ -63,6 +64,8 @@ _LEAST, _MOST = 1e-3, 1.1
 
 _Pair = tuple[str, str, str]
 """Model, the model beside it, kind of GPUs; the kind is empty where it makes no difference."""
+
+_Row = TypeVar("_Row", bound=tuple[str, ...])
 
 
 class PairSpeeds:
@@ -159,7 +162,7 @@ def open_pairs(interference: str, tree: ClusterTree, jobs_per_gpu: int) -> PairS
 
     Raises:
         ConfigError: an unknown name, or a table whose kinds of GPUs do not fit the cluster's.
-        TraceError: the file is no table of speeds.
+        TraceError: the file is not a table of speeds.
     """
     speeds = {} if interference == TIME_SLICING else read_speeds(table_path(interference))
     if jobs_per_gpu == 1:
@@ -220,19 +223,29 @@ def read_speeds(path: Path) -> dict[_Pair, float]:
     speeds: dict[_Pair, float] = {}
     for where, cells in rows:
         one, other = (canonical_if_known(cells[name]) for name in COLUMNS[:2])
-        if not one or not other:
-            raise TraceError(f"{where}: a row without two models; name both")
         kind = cells.get(KIND, "")
         both = [_checked(where, name, cells[name]) for name in COLUMNS[2:]]
         if one == other:  # measured twice
             both = [fmean(both)] * 2
         for pair, value in zip(((one, other, kind), (other, one, kind)), both, strict=True):
-            if speeds.setdefault(pair, value) != value:
-                raise TraceError(
-                    f"{where}: {pair[0]} beside {pair[1]} is {value:g}, but {speeds[pair]:g} "
-                    "above; keep one of them"
-                )
+            add_pair(speeds, pair, value, where)
     return speeds
+
+
+def add_pair(values: dict[_Row, float], pair: _Row, value: float, where: str) -> None:
+    """Add the value that a row has for two models, which come first in `pair`.
+
+    Raises:
+        TraceError: a model is missing, or a row above has another value for the pair.
+    """
+    one, other = pair[:2]
+    if not one or not other:
+        raise TraceError(f"{where}: a row without two models; name both")
+    if values.setdefault(pair, value) != value:
+        raise TraceError(
+            f"{where}: {one} beside {other} is {value:g}, but {values[pair]:g} above; keep one of "
+            "them"
+        )
 
 
 def _checked(where: str, name: str, cell: str) -> float:

@@ -21,6 +21,7 @@ from artist.errors import ConfigError, TraceError, shortened
 from artist.io.csv_rows import csv_rows
 from artist.io.documents import validate
 from artist.io.reading import as_float, decode, read_bytes
+from artist.network.rates.interference import add_pair
 from artist.network.rates.job_traffic import crossed
 from artist.network.rates.network_of_run import NetworkOfRun
 from artist.units import Tick
@@ -38,7 +39,7 @@ class PairRates(PatternsUnknown):
     """A rate function: a job has the largest slowdown that any co-located job causes."""
 
     def __init__(self, network: NetworkOfRun, path: Path) -> None:
-        """Raises TraceError if the file is no table of slowdowns."""
+        """Raises TraceError if the file is not a table of slowdowns."""
         self._path, self._slowdowns = path, _read(path)
         self._tree, self._alone = network.tree, network.alone
         self._levels = network.fabric.uplink_levels
@@ -153,7 +154,7 @@ def table_rates(argument: str, options: Mapping[str, Any], network: NetworkOfRun
 
     Raises:
         ConfigError: no file, no uplink in the fabric, or a policy that lets jobs share GPUs.
-        TraceError: the file is no table of slowdowns.
+        TraceError: the file is not a table of slowdowns.
     """
     if not argument:
         raise ConfigError("contention table: which file? write table:FILE")
@@ -188,14 +189,7 @@ def _read(path: Path) -> dict[tuple[str, str], float]:
     slowdowns: dict[tuple[str, str], float] = {}
     for where, cells in rows:
         pair = (canonical_if_known(cells[named[0][0]]), canonical_if_known(cells[named[0][1]]))
-        if not all(pair):
-            raise TraceError(f"{where}: a row without two models; name both")
-        value = _slowdown(cells[SLOWDOWN], where)
-        if slowdowns.setdefault(pair, value) != value:
-            raise TraceError(
-                f"{where}: {pair[0]} beside {pair[1]} is {value:g}, but {slowdowns[pair]:g} above; "
-                "keep one of them"
-            )
+        add_pair(slowdowns, pair, _slowdown(cells[SLOWDOWN], where), where)
     return slowdowns
 
 

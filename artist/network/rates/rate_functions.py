@@ -58,7 +58,7 @@ def open_contention(name: str, options: Mapping[str, Any], network: NetworkOfRun
 
     Raises:
         ConfigError: unknown name or option, or a network without what the model needs.
-        TraceError: the file is no table of slowdowns.
+        TraceError: the file is not a table of slowdowns.
     """
     kind, _, argument = name.partition(":")
     rates: RateFunction = CONTENTION[kind].load()(argument, options, network)

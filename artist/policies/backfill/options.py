@@ -15,7 +15,7 @@ def estimate_factor(text: str) -> float:
     """By how much an option `estimates` multiplies exact run times; 1 for other rules.
 
     Raises:
-        ValueError: it is no rule.
+        ValueError: it is not a rule.
     """
     rule, colon, factor = text.partition(":")
     if text in ("exact", "limit", "learned"):

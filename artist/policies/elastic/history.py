@@ -41,7 +41,7 @@ class History:
     def record(
         self, view: ClusterView, jobs: Mapping[int, JobView], placed: Mapping[int, Placement]
     ) -> None:
-        """Remember placements that are decided. One that a job already has is no new stay."""
+        """Remember placements that are decided. One that a job already has is not a new stay."""
         for handle, placement in placed.items():
             if placement != jobs[handle].placement:
                 had = jobs[handle].placement

@@ -69,7 +69,7 @@ def read_weights(path: Path) -> tuple[dict[str, Array], Manifest]:
 
     Raises:
         TraceError: the file cannot be read.
-        ConfigError: it is no file of weights, is truncated or was changed.
+        ConfigError: it is not a file of weights, is truncated or was changed.
     """
     arrays = read_arrays(path, "give policy.npz of `artist train`, and copy it whole")
     where = f"weights {path}"

@@ -9,9 +9,9 @@ Source: Mahajan et al., *Themis* (NSDI 2020), section 3.3 (after Cole, Gkatzelis
 Job i keeps the fraction c_i of what it won. Bids hold `gain = log V(k) - log V(0)`, so products
 become sums.
 
-**Ties.** An option that is worth no more than one of fewer GPUs, or than none, is no option. Among
-allocations of equal product, the first bid gets the most GPUs that one of them gives it, then the
-second bid, and so on. Bids come in the order of rho, so the job that is worse off wins a tie.
+**Ties.** An option that is worth no more than one of fewer GPUs, or than none, is not an option.
+Among allocations of equal product, the first bid gets the most GPUs that one of them gives it, then
+the second bid, and so on. Bids come in the order of rho, so the job that is worse off wins a tie.
 Values that differ by less than 1e-9 of themselves count as equal (`SAME`): that is rounding.
 
 **Search.** The maximum is a knapsack problem. It is solved exactly as long as bids x GPUs is at

@@ -12,7 +12,7 @@ zero there is no ratio: then d_i = other_i - baseline_i, and the interval is in 
 Pairs of one **cluster** (permutations of one drawn trace, say) are not independent. They become one
 replicate, the mean of their d_i. Replicates are **copies** of one if neither policy's values vary,
 rounding aside: they carry no more information than one. If the values vary but their ratio does
-not, they are no copies: the interval has no width.
+not, they are not copies: the interval has no width.
 
 **Assumption**: the d_i are nearly symmetric. Two policies on equal terms have symmetric d_i,
 whatever their values' distribution: each is as likely to be the larger one. A true difference may
@@ -137,9 +137,9 @@ def compare_values(
     `clusters` gives each pair the name of its cluster; without it all pairs are independent.
 
     Raises:
-        ConfigError: the sequences differ in length or are empty, or are no sequences of numbers;
+        ConfigError: the sequences differ in length or are empty, or are not sequences of numbers;
             a value is not finite or beyond 1e300; a cluster is not hashable; the level is not
-            above 0.5 and below 1; or the equivalence is no share.
+            above 0.5 and below 1; or the equivalence is not a share.
     """
     base, values = checked_pairs(baseline, other, clusters, level, equivalence)
     difference = float((values - base).mean())
@@ -205,7 +205,7 @@ def sure_but_within(compared: ComparedValues, equivalence: float) -> bool:
 def is_exact(compared: ComparedValues, kind: str, count: int) -> bool:
     """Whether `count` permutations, enough for a verdict, all give the same two values.
 
-    Then the order of visiting has no effect on this trace, and the difference is no noise of it.
+    Then the order of visiting has no effect on this trace, and the difference is not noise of it.
     """
     copies = compared.verdict == TOO_FEW and compared.replicates == 1
     return copies and kind == PERMUTATIONS and count >= LEAST_REPLICATES

@@ -36,7 +36,7 @@ FIRST_OF_A_RUN = (
     "jobs_finished", "makespan_s", "jct_mean_s", "jct_p50_s", "jct_p95_s", "queue_delay_mean_s",
     "communication", "gpu_allocated_share",
 )  # fmt: skip
-"""The first lines of `artist sim`. `communication` is no metric but a share of two."""
+"""The first lines of `artist sim`. `communication` is not a metric but a share of two."""
 
 GROUPS_OF_A_RUN = {
     "a job's time": (

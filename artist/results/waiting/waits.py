@@ -2,7 +2,7 @@
 
 A wait lasts from the job's arrival, or from the loss of its GPUs, to its next start. The instant of
 that start is not part of it. Everything is derived from the engine's rows after the run. Less than
-a microsecond is no wait: within it a policy passes GPUs from one job to another.
+a microsecond is not a wait: within it a policy passes GPUs from one job to another.
 
 **Seconds per cause.** A reason counts from the tick at which the policy gave it
 (`artist.contract.Wait`) until it lapses, the policy gives another, or the wait ends. The rest of

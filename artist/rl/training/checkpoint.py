@@ -69,7 +69,7 @@ def restore(path: Path, model: Any, asked: dict[str, Any]) -> SavedState:
     """Restore a model from a checkpoint.
 
     Raises:
-        ConfigError: the file is no whole checkpoint, or is that of another training.
+        ConfigError: the file is not a complete checkpoint, or is that of another training.
     """
     arrays = read_arrays(path, _REMEDY)
     try:
@@ -141,7 +141,7 @@ def _restore_weights(model: Any, arrays: dict[str, Any]) -> None:
 
 
 def _which(theirs: Any, ours: dict[str, Any]) -> str:
-    """In words, the first setting that differs; empty if `theirs` are no settings."""
+    """In words, the first setting that differs; empty if `theirs` are not settings."""
     for group, settings in ours.items():
         former = theirs.get(group) if isinstance(theirs, dict) else None
         if not isinstance(former, dict):

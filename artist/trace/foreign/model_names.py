@@ -1,6 +1,6 @@
 """Which models the names in a file mean: by the user's pairs, or by the names themselves.
 
-A name means a model of the catalogue if only that is left without the words that are no part of the
+A name means a model of the catalogue if only that is left without words that are not part of the
 model (`native/model_words.py`), as in `torchvision/resnet50` and `BERT-large (SQuAD)`. A batch size
 in a name, as in `ResNet-50 (batch size 64)`, is the batch per GPU, as in Gavel's job types.
 """

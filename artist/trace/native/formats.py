@@ -164,7 +164,7 @@ def last_left(
 
     The only column of lengths such as 21:44:38 is the duration even if other columns are left, and
     the only column of dates that are no ends is the arrival. A column whose name means a wait, a
-    moment or a limit is no run time.
+    moment or a limit is not a run time.
     """
     open_ = [name for name in missing if name not in near]
     runs = [name for name in others if not is_no_run_time(name)]

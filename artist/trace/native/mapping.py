@@ -296,7 +296,7 @@ def _in_seconds(table: Table, name: str, unit: str) -> Table:
 
 
 def _seconds(cell: object, unit: str) -> object:
-    """The cell in seconds. A cell that is no number is kept, and refused when it is read."""
+    """The cell in seconds. A cell that is not a number is kept, and refused when it is read."""
     value = as_float(cell)
     return cell if np.isnan(value) else scaled(value, unit)
 

@@ -14,7 +14,7 @@ _BATCH = re.compile(
     re.IGNORECASE,
 )
 
-# Words in names that are no part of the model: data sets, libraries, tasks.
+# Words in names that are not part of the model: data sets, libraries, tasks.
 _BESIDES = frozenset({
     "imagenet", "imagenet1k", "ilsvrc", "cifar10", "cifar100", "squad", "glue", "mnli", "wikitext",
     "wikitext2", "wikitext103", "multi30k", "criteo", "openwebtext", "pytorch", "torch",
@@ -49,7 +49,7 @@ def without_batch(name: str) -> str:
 
 
 def core(name: str) -> str:
-    """A name without its owner, its batch size, and words that are no part of the model.
+    """A name without its owner, its batch size, and words that are not part of the model.
 
     >>> core("hf/bert_large_uncased"), core("ResNet-50 (batch size 64)")
     ('bertlarge', 'ResNet50')

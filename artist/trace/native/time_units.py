@@ -47,7 +47,7 @@ _CLOCK = re.compile(r"(\d+ days?,? )?\d+:\d{2}(:\d{2}(\.\d*)?)?", re.ASCII)
 
 _DAY_AND_MONTH = re.compile(r"(\d{1,2})([./])(\d{1,2})\2(\d{4})\b(.*)", re.ASCII)
 
-# Longer texts are no times.
+# Longer texts are not times.
 _LONGEST = 60
 
 _EPOCH = datetime(1970, 1, 1)
