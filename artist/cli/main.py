@@ -185,7 +185,11 @@ def _in_words(error: Any) -> str:
     choice = re.search(r"'(.*)' is not one of (.*?)\.?$", error.message)
     if choice:
         known = re.findall(r"'([^']*)'", choice[2])
-        return f"{name} is {_typed(choice[1])}: {_of(known, did_you_mean(choice[1], known))}"
+        hint = did_you_mean(choice[1], known)
+        listed = ", ".join(known)
+        if hint.startswith("known"):
+            return f"{name} is {_typed(choice[1])}, expected one of {listed}"
+        return f"{name} is {_typed(choice[1])}: {hint} (known: {listed})"
     problems = error.__cause__.errors() if hasattr(error.__cause__, "errors") else []
     words = expected_in_words(problems[0]) if problems else ""
     if not words:
@@ -200,11 +204,6 @@ def _typed(value: object) -> str:
     """What was typed; a number without quotation marks."""
     text = shortened(value)
     return text[1:-1] if re.fullmatch(r"'[-+]?[0-9.]+'", text) else text
-
-
-def _of(known: list[str], hint: str) -> str:
-    """The hint, followed by the known names if it does not list them."""
-    return hint if hint.startswith("known") else f"{hint} (known: {', '.join(known)})"
 
 
 def application(names: Iterable[str] = COMMANDS) -> typer.Typer:

@@ -182,7 +182,7 @@ def level_of(fabric: Fabric, name: str, cluster: str | None = None) -> FabricLev
             return level
     if name in LevelOptions.model_fields:
         raise ConfigError(
-            f"fabric.{name}: of which level? Write fabric.LEVEL.{name}, with a LEVEL of "
+            f"fabric.{name}: which level? Write fabric.LEVEL.{name}, where LEVEL is one of "
             f"{', '.join(fabric.level_names)}"
         )
     near = nearest(name, fabric.level_names, least=0.7)

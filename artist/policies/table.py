@@ -313,7 +313,7 @@ POLICIES = Registry(
         Entry(
             "equal-share",
             "artist.policies.elastic.shares:Shares",
-            "elastic jobs get equally many GPUs",
+            "elastic jobs get equal numbers of GPUs",
             "baseline to Pollux",
             {"rule": "equal-share"},
             everyday=False,
@@ -329,7 +329,7 @@ POLICIES = Registry(
         Entry(
             "optimus",
             "artist.policies.elastic.shares:Shares",
-            "elastic jobs get GPUs where these end them soonest",
+            "elastic jobs get GPUs where these finish them soonest",
             "Peng et al., Optimus, EuroSys 2018, section 4.1",
             {"rule": "optimus"},
             everyday=False,

@@ -39,7 +39,11 @@ FLAGS = [
         ["fabric.spine: fabric 'dally2025' has", "network\n"],
     ),
     (("--set", "fabric.rak.bandwidth=9"), 2, ["did you mean 'rack'?"]),
-    (("--set", "fabric.bandwidth=9GB/s"), 2, ["fabric.LEVEL.bandwidth, with a LEVEL of socket,"]),
+    (
+        ("--set", "fabric.bandwidth=9GB/s"),
+        2,
+        ["fabric.LEVEL.bandwidth, where LEVEL is one of socket,"],
+    ),
     (("--failures", "failure.yaml"), 2, ["cannot be read", "; did you mean failures.yaml?"]),
     (("--trace", "sensetime-batch"), 2, ["did you mean 'sensetime-batch-500'"]),
     (("--trace", "nowhere.csv"), 3, ["nowhere.csv"]),

@@ -128,7 +128,7 @@ def test_bad_counts_are_refused(text: str) -> None:
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        (("--gpus", "1..4", "--placement", "4"), "it chooses placements itself"),
+        (("--gpus", "1..4", "--placement", "4"), "chooses placements itself"),
         (("--gpus", "1..4", "--beside", "vgg16:4"), "--beside"),
         (("--goodput", "ours.yaml"), "needs --gpus"),
         (("--gpus", "1..4", "--goodput", "ours.yaml", "--progress", "1"), "to below 1"),

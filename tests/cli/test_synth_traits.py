@@ -41,7 +41,7 @@ def test_the_command_writes_what_runs_read(artist, tmp_path) -> None:
     done = artist(
         "trace", "synth", *size, *traits, "--shape", "mast-synth", "--out", "u.csv", code=2
     )
-    assert "--shape mast-synth has neither" in done.stderr
+    assert "--shape mast-synth takes neither" in done.stderr
 
 
 CLUSTER = """name: two

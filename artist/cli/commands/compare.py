@@ -326,7 +326,7 @@ def _runner(
 
     if out is None:
         if resume:
-            raise ConfigError("--resume: which runs? Name their folder with --out DIR")
+            raise ConfigError("--resume needs the folder of the runs; add --out DIR")
         yield in_memory(workers, go_on)
         return
     from artist.experiments.comparison.kept_runs import kept_runs

@@ -120,7 +120,7 @@ def latency(
     )
     if gpus is not None and (placement or sweep or cases or topology):
         raise ConfigError(
-            f"--gpus {gpus}: it chooses placements itself; leave out the other options for them"
+            f"--gpus {gpus} chooses placements itself; leave out other options that set them"
         )
     if goodput is not None and gpus is None:
         raise ConfigError("--goodput needs --gpus FROM..TO")

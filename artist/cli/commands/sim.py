@@ -95,7 +95,7 @@ def sim(
     if out is not None:
         check_target(out, overwrite=overwrite)
     elif links:
-        raise ConfigError("--links: it writes tables into the run directory; add --out DIR")
+        raise ConfigError("--links writes tables into the run directory; add --out DIR")
     for sentence in () if quiet else slow_settings([chosen]):
         note(sentence)
     watch, earlier = Watch(quiet=quiet), _inode(out)

@@ -79,7 +79,9 @@ def synth(
     from artist.trace.synthetic.generate import synth_jobs
 
     if shape in (Shape.WAREHOUSE, Shape.MAST) and (elastic, gpu_kinds) != (None, None):
-        raise ConfigError(f"--elastic and --gpu-kinds: --shape {shape} has neither; leave them out")
+        raise ConfigError(
+            f"--shape {shape} takes neither --elastic nor --gpu-kinds; leave them out"
+        )
     add = partial(
         _with_traits, elastic=elastic, kinds=gpu_kinds, cluster=cluster, gpus=gpus, seed=seed
     )
@@ -87,8 +89,8 @@ def synth(
     if shape is Shape.WAREHOUSE:
         if of_cassini or (load, cluster, data) != (None, None, None):
             raise ConfigError(
-                "--shape warehouse: it has --jobs, --gpus, --tables, --regions and --seed; leave "
-                "out other options"
+                "--shape warehouse takes --jobs, --gpus, --tables, --regions and --seed; "
+                "leave out other options"
             )
         _write_warehouse(jobs, gpus, seed, out, tables, regions, overwrite=overwrite)
         return
@@ -99,8 +101,8 @@ def synth(
     for_mast = shape is Shape.MAST and data is not None and cluster is not None
     if (data is not None or cluster is not None) and not (for_kinds or for_mast):
         raise ConfigError(
-            "--data and --cluster belong together, and to --shape mast-synth; else --cluster "
-            "belongs to --gpu-kinds"
+            "--data and --cluster go together, with --shape mast-synth; otherwise --cluster "
+            "needs --gpu-kinds"
         )
     if shape is Shape.CASSINI:
         made = cassini(arrivals, jobs, gpus, seed, load, divided=divided)
@@ -108,7 +110,7 @@ def synth(
     elif of_cassini:
         raise ConfigError(f"--arrivals and --divided belong to --shape cassini, not {shape}")
     elif load is None:
-        raise ConfigError(f"--shape {shape}: it has Poisson arrivals at a load; give --load")
+        raise ConfigError(f"--shape {shape} has Poisson arrivals at a load; give --load")
     elif shape is Shape.LLM:
         from artist.trace.synthetic.llm import llm_jobs
 

@@ -51,8 +51,9 @@ def of_policies(scenario: Scenario, policies: Sequence[str]) -> list[Variant]:
     """
     if len(set(policies)) < 2 or len(set(policies)) != len(policies):
         raise ConfigError(
-            f"policies {','.join(policies)}: give at least two different ones, the first is the "
-            "baseline; or one and a setting that varies (--vary SETTING=A,B, or vary= in Python)"
+            f"policies {','.join(policies)}: give at least two different policies (the first "
+            "is the baseline), or one and a setting that varies (--vary SETTING=A,B, or "
+            "vary= in Python)"
         )
     options = _own_options(scenario, policies)
     variants = [

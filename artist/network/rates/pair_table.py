@@ -157,7 +157,7 @@ def table_rates(argument: str, options: Mapping[str, Any], network: NetworkOfRun
         TraceError: the file is not a table of slowdowns.
     """
     if not argument:
-        raise ConfigError("contention table: which file? write table:FILE")
+        raise ConfigError("contention table needs a file; write table:FILE")
     validate(options, Options, "contention table")
     network.check_uplinks("table")
     if network.sharing is not None:
