@@ -63,4 +63,4 @@ def test_no_job_requires_more_of_a_kind_than_the_cluster_has(artist, tmp_path) -
     wrong = artist(*command, "--gpu-kinds", "newer=0.5", *kinds[2:], "--out", "u.csv", code=2)
     assert "no GPUs of kind 'newer' (did you mean 'new'?)" in wrong.stderr
     alone = artist(*command, *kinds[2:], "--out", "u.csv", code=2)
-    assert "--cluster belongs to --gpu-kinds" in alone.stderr
+    assert "--cluster needs --gpu-kinds" in alone.stderr
