@@ -48,8 +48,8 @@ _SETTINGS = re.compile(
 # Known keys of partitions, and the value at which they change nothing; None: any value.
 _PARTITION_DEFAULTS = {
     "AllowGroups": "ALL", "AllowAccounts": "ALL", "AllowQos": "ALL", "AllocNodes": "ALL",
-    "QoS": "", "DefaultTime": "", "DisableRootJobs": None, "ExclusiveUser": "NO", "GraceTime": None,
-    "Hidden": None, "MaxNodes": "UNLIMITED", "MinNodes": None, "LLN": "NO",
+    "QoS": None, "DefaultTime": "", "DisableRootJobs": None, "ExclusiveUser": "NO",
+    "GraceTime": None, "Hidden": None, "MaxNodes": "UNLIMITED", "MinNodes": None, "LLN": "NO",
     "MaxCPUsPerNode": None, "RootOnly": "NO", "ReqResv": "NO", "OverSubscribe": "NO",
     "OverTimeLimit": "", "State": "UP", "TotalCPUs": None, "TotalNodes": None,
     "SelectTypeParameters": "", "JobDefaults": "", "DefMemPerNode": None, "MaxMemPerNode": None,
@@ -288,6 +288,7 @@ class _Import:
             "preempt_mode": record.text("PreemptMode") or "OFF",
             "grace_s": record.count("GraceTime"),
             "billing": self._billing(name, record),
+            **({"qos": record.text("QoS")} if record.text("QoS") else {}),
         }
 
     def _billing(self, partition: str, record: Record) -> dict[str, float]:

@@ -14,6 +14,8 @@ QOS_LIMITS: tuple[str, ...] = (
 )  # fmt: skip
 ASSOC_LIMITS: tuple[str, ...] = ("GrpTRES", "GrpJobs", "GrpTRESRunMins", "MaxJobs")
 """The limits that the policy models: of a QOS, and of an account or a user."""
+UNLIMITED = "none"
+"""What lifts a limit that a user would have from the account."""
 
 
 class SlurmMachines(Document):
@@ -39,6 +41,7 @@ class Partition(Document):
     priority_job_factor: int = Field(default=1, description="for the priority of its jobs")
     preempt_mode: str = Field(default="OFF", description="what becomes of jobs that are preempted")
     grace_s: int = Field(default=0, ge=0, description="how long jobs that are preempted run on")
+    qos: str = Field(default="", description="the QOS whose limits all its jobs have, too")
     billing: dict[str, float] = Field(
         default_factory=dict, description="TRESBillingWeights: how usage counts; none: CPUs"
     )

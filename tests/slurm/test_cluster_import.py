@@ -45,7 +45,7 @@ SwitchName=spine Level=1 LinkSpeed=1 Nodes=g[1-3],cpu1 Switches=leaf[1-2]
 PartitionName=long
    AllowGroups=ALL AllowAccounts=vision QoS=N/A Default=YES
    MaxTime=2-00:00:00 Nodes=g[1-2] PriorityJobFactor=10 PriorityTier=3 PreemptMode=REQUEUE
-PartitionName=any MaxTime=UNLIMITED Nodes=g1 Default=NO PowerDownOnIdle=YES
+PartitionName=any MaxTime=UNLIMITED Nodes=g1 Default=NO PowerDownOnIdle=YES QoS=low
 """,
     "qos": "Name|Priority|Preempt|GrpTRES|GrpSubmit\nhigh|100|low|gres/gpu=16|9\nlow|10|||\n",
     "assoc": """\
@@ -100,6 +100,7 @@ def test_leaf_switches_become_racks_of_machines(tmp_path: Path) -> None:
 def test_partitions_qos_accounts_and_settings_are_kept(tmp_path: Path) -> None:
     slurm = imported(tmp_path)["slurm"]
     long, any_ = slurm["partitions"]
+    assert ("qos" not in long, any_["qos"]) == (True, "low")
     assert (long["max_time_s"], any_["max_time_s"]) == (172800.0, None)
     assert (long["priority_tier"], long["priority_job_factor"], long["default"]) == (3, 10, True)
     assert (long["preempt_mode"], any_["preempt_mode"]) == ("REQUEUE", "OFF")

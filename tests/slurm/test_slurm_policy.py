@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -517,7 +518,9 @@ def team(name: str, arrival_s: float, gpus: int, account: str, user: str, **give
         ({"accounts": [{"name": "v", "user_limits": {"ann": {"MaxJobs": "1"}}}]}, {"b"}),
         ({"qos": [{"name": "q", "limits": {"MaxJobsPU": "1"}}]}, {"b"}),
         ({"qos": [{"name": "q", "limits": {"MaxTRESPA": "gres/gpu=8"}}]}, {"c"}),
-        ({"qos": [{"name": "q", "limits": {"GrpTRES": "node=3"}}]}, {"d"}),
+        ({"qos": [{"name": "q", "limits": {"GrpTRES": "node=1"}}]}, {"c", "d"}),
+        ({"qos": [{"name": "q", "limits": {"GrpTRES": "billing=3"}}]}, {"d"}),
+        ({"accounts": [{"name": "v", "limits": {"MaxJobs": "1"}}]}, {"b"}),
     ],
 )
 def test_a_limit_keeps_a_job_waiting_and_lets_others_pass(
@@ -545,16 +548,15 @@ def test_of_a_number_below_0_the_default_counts_and_is_named(name: str) -> None:
 def test_limits_and_weights_of_what_is_not_counted_are_named() -> None:
     qos = [{"name": "q", "limits": {"MaxTRESPU": "gres/gpu:a100=4,mem=1T", "GrpJobs": "9"}}]
     accounts = [
-        {"name": "v", "limits": {"GrpTRES": "billing=5,cpu=4"}},
+        {"name": "v", "limits": {"GrpTRES": "fs/disk=5,cpu=4"}},
         {"name": "w", "user_limits": {"ann": {"GrpTRESRunMins": "mem=1"}}},
     ]
     weights = {"PriorityWeightTRES": "CPU=1,Mem=2,GRES/gpu=3,license/x=0"}
     facts = SlurmFacts(settings={**ENFORCED, **weights}, qos=qos, accounts=accounts)
     assert settings_of(facts).not_modelled == (
         "PriorityWeightTRES of mem",
-        "QOS q: MaxTRESPU=gres/gpu:a100=4",
         "QOS q: MaxTRESPU=mem=1T",
-        "account v: GrpTRES=billing=5",
+        "account v: GrpTRES=fs/disk=5",
         "account w, user ann: GrpTRESRunMins=mem=1",
     )
     assert settings_of(SlurmFacts(qos=qos, accounts=accounts)).not_modelled == ()
@@ -575,6 +577,62 @@ def test_a_limit_of_each_job_is_named_and_not_taken_for_one_of_all_jobs_of_a_use
     jobs = [team(x, 0.0, 4, "v", "ann", qos="q") for x in "ab"]
     policy = make_policy("slurm", not_modelled="ignore", facts=facts.model_dump())
     assert max(seconds(row.start) for row in run(TWO, jobs, policy).jobs) < 10
+
+
+def replaced(qos: dict[str, str], account: dict[str, str], **user: str) -> list[str]:
+    """Which of three jobs of a user with 1 GPU each wait for another one to end."""
+    facts: dict[str, Any] = {
+        "qos": [{"name": "q", "limits": qos}],
+        "accounts": [{"name": "v", "limits": account, "user_limits": {"ann": user}}],
+    }
+    jobs = [team(x, 0.0, 1, "v", "ann", qos="q") for x in "abc"]
+    found = starts(jobs, settings=ENFORCED, **facts)
+    return [name for name, at in found.items() if at > 10]
+
+
+def test_a_limit_of_a_qos_replaces_that_of_accounts_and_users() -> None:
+    """As a real Slurm 22.05 did: 5 jobs of an account with GrpJobs=4 ran."""
+    two = ["c"]
+    assert replaced({}, {"GrpJobs": "2"}) == two
+    assert replaced({"GrpJobs": "9"}, {"GrpJobs": "2"}) == []
+    assert replaced({"GrpTRES": "gres/gpu=9"}, {"GrpTRES": "gres/gpu=2"}) == []
+    assert replaced({"GrpTRES": "cpu=9"}, {"GrpTRES": "gres/gpu=2"}) == two
+    assert replaced({"MaxTRESPU": "gres/gpu=9"}, {"GrpTRES": "gres/gpu=2"}) == two
+    assert replaced({"MaxJobsPU": "9"}, {"MaxJobs": "2"}) == []
+    assert replaced({"MaxJobsPA": "9"}, {}, MaxJobs="2") == []
+    assert replaced({"GrpJobs": "9"}, {}, MaxJobs="2") == two
+    assert replaced({}, {"MaxJobs": "1"}, MaxJobs="2") == two
+    assert replaced({}, {"MaxJobs": "1"}, MaxJobs="none") == []
+
+
+def test_jobs_of_a_partition_have_the_limits_of_its_qos_first() -> None:
+    facts: dict[str, Any] = {
+        "qos": [
+            {"name": "q", "limits": {"GrpJobs": "1"}},
+            {"name": "of-p", "limits": {"GrpJobs": "2"}},
+        ],
+        "partitions": [
+            {"name": "p", "nodes": "ALL", "qos": "of-p"},
+            {"name": "other", "nodes": "ALL"},
+        ],
+    }
+    names = {"a": "p", "b": "p", "c": "p", "d": "other"}
+    jobs = [asked(x, 1, 20, 1, qos="q", partition=of) for x, of in names.items()]
+    found = starts(jobs, settings=ENFORCED, **facts)
+    assert {name for name, at in found.items() if at > 10} == {"c", "d"}
+
+
+def test_a_limit_of_a_kind_of_gpus_holds_up_jobs_that_ask_for_the_kind() -> None:
+    """But all GPUs of the kind count, also those of jobs that did not ask, as in a real Slurm."""
+    facts: dict[str, Any] = {
+        "settings": {"SchedulerParameters": SCHEDULER, **ENFORCED},
+        "qos": [{"name": "q", "limits": {"GrpTRES": "gres/gpu:H100=4"}}],
+    }
+    mixed = replace(TWO, kinds=("h100", "a100"))
+    any_ = [asked("any", 4, 20, 1, qos="q"), asked("more", 1, 20, 1, qos="q", arrival_s=2.0)]
+    kind = replace(asked("kind", 1, 20, 1, qos="q", arrival_s=1.0), gpu_kinds=("h100",))
+    rows = run(mixed, [any_[0], kind, any_[1]], make_policy("slurm", facts=facts))
+    assert {row.job.id for row in rows.jobs if seconds(row.start) > 10} == {"kind"}
 
 
 def test_a_limit_of_an_account_counts_those_below_it() -> None:

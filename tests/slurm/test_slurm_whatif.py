@@ -297,6 +297,7 @@ def test_users_inherit_the_number_of_jobs_of_their_account() -> None:
     }  # fmt: skip
     assert limits("account.v.MaxJobs", "x2")["v ann"] == "18"
     assert limits("account.all.MaxJobs", "none")["v ann"] is None
+    assert limits("user.ann.MaxJobs", "none")["v ann"] == "none"
     assert limits("account.x.MaxJobs", "1")["x ann"] == "1"
     assert limits("account.all.MaxJobs", "9") == limits("account.all.GrpJobs", "7")
 

@@ -23,8 +23,8 @@ from artist.errors import ConfigError, did_you_mean, shortened
 from artist.experiments.relative_values import changed_number, is_relative
 from artist.io.digests import pseudonym
 from artist.io.reading import as_float
-from artist.policies.slurm.settings import RESOURCES
-from artist.slurm.facts import ASSOC_LIMITS, QOS_LIMITS
+from artist.policies.slurm.settings import RESOURCES, is_counted
+from artist.slurm.facts import ASSOC_LIMITS, QOS_LIMITS, UNLIMITED
 from artist.slurm.texts import host_list, hosts
 
 SIZES = ("racks", "machines")
@@ -35,7 +35,6 @@ _QOS_KEYS = ("priority", "preempt_mode", "grace_s")
 _PARAMETERS = "SchedulerParameters"
 _OF_EACH_USER = ("MaxJobs",)
 """Limits of an account that apply to each user; Grp... limits apply to all users together."""
-_LIFTED = "none"
 
 Document = dict[str, Any]
 
@@ -129,16 +128,16 @@ def _not_negative(value: Any, where: str) -> Any:
 
 def _limit(limits: Document, key: str, value: str, where: str) -> None:
     """Set a limit; `none` or an empty value lifts it."""
-    if value.lower() in ("", _LIFTED):
+    if value.lower() in ("", UNLIMITED):
         limits.pop(key, None)
         return
     if "TRES" in key:
         for part in value.split(","):
             resource, _, amount = part.partition("=")
-            if resource.lower() not in RESOURCES or _as_number(amount) is None:
+            if not is_counted(resource) or _as_number(amount) is None:
                 raise ConfigError(
                     f"{where}: {shortened(part)} is not a limit here, expected "
-                    f"{' or '.join(f'{one}=16' for one in RESOURCES)}, or {_LIFTED} to lift it"
+                    f"{' or '.join(f'{one}=16' for one in RESOURCES)}, or {UNLIMITED} to lift it"
                 )
     limits[key] = str(_value(_as_number(limits.get(key)), value, where))
 
@@ -177,6 +176,8 @@ def _limit_user(accounts: Sequence[Document], name: str, key: str, value: str, w
         if key in ASSOC_LIMITS:
             limits = account.setdefault("user_limits", {}).setdefault(name, {})
             _limit(limits, key, value, where)
+            if key in _OF_EACH_USER:  # without one of their own they have the account's
+                limits.setdefault(key, UNLIMITED)
         elif key == "shares":
             shares = _value(account["users"][name], value, where)
             account["users"][name] = _not_negative(shares, where)

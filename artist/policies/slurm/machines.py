@@ -34,6 +34,8 @@ class PartitionMachines:
     preempt_mode: str
     grace_s: int
     billing: Mapping[str, float]
+    qos: str
+    """The QOS whose limits its jobs have besides those of their own; empty if there is none."""
 
 
 class Machines:
@@ -95,6 +97,10 @@ class Machines:
             return self.everything
         return sum(1 << x for x, unit in enumerate(self.units) if self.tree.kinds[unit] in kinds)
 
+    def kind(self, index: int) -> str:
+        """The kind of a machine's GPUs."""
+        return self.tree.kinds[self.units[index]]
+
     def part_of(
         self, partition: PartitionMachines, kinds: tuple[str, ...]
     ) -> PartitionMachines | None:
@@ -148,6 +154,7 @@ class Machines:
             preempt_mode=partition.preempt_mode,
             grace_s=partition.grace_s,
             billing=partition.billing,
+            qos=partition.qos,
         )
 
     def _switches(self) -> list[Switch]:

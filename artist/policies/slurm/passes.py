@@ -53,7 +53,7 @@ class SchedulingPass:
         end_s = self.now_s + request.limit_s
         number, _ = request.number
         job = RunningJob(request.handle, number, self.now_s, end_s, machines_of(held), held)
-        self._running.start(job)
+        self._running.start(job, request)
         self.started[request.handle] = request
         self._starts.append(Start(request.handle, placement))
 

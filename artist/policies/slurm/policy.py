@@ -143,7 +143,14 @@ class Slurm(BasePolicy):
         kept = () if self.options.epoch_s is None else self._facts.reservations
         self._reservations = Reservations(kept, machines)
         self._next_end_s = self._reservations.next_end_s(self._seconds(view.now))
-        self._limits = Limits(self._facts, enforced=self.settings.limits)
+        self._priorities = Priorities(self.settings, machines, self._facts)
+        self._limits = Limits(
+            self._facts,
+            machines,
+            self._running,
+            self._priorities.billed,
+            enforced=self.settings.limits,
+        )
         self._schedulers = Schedulers(
             self.settings,
             self._requests,
@@ -153,7 +160,6 @@ class Slurm(BasePolicy):
         )
         ignores = self.options.not_modelled == "ignore"
         self._reader = RequestReader(machines, qos, ignores=ignores)
-        self._priorities = Priorities(self.settings, machines, self._facts)
         self._priorities.fair_share.rank(self._seconds(view.now))
         self._calculated = view.now
 

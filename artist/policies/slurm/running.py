@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from artist.cluster.free_gpus import FreeGpus
 from artist.policies.slurm.machines import Free, Machines
+from artist.policies.slurm.request import Request
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,10 @@ class Running:
         """The jobs by expected end, the first to end first."""
         self.by_number = Counter[int]()
         """How many jobs have a number: tasks of an array share it."""
+        self.requests: dict[int, Request] = {}
+        """What they asked for, in the partitions that they run in."""
+        self.touched = set[int]()
+        """Handles of jobs that started or left, or whose expected end changed, for `Limits`."""
         self.free = Free(machines.gpus[:], machines.cpus[:])
 
     def see(self, free: FreeGpus) -> None:
@@ -55,8 +60,9 @@ class Running:
         if gpus != self.free.gpus:
             self.free = Free(gpus, self.free.cpus)
 
-    def start(self, job: RunningJob) -> None:
+    def start(self, job: RunningJob, request: Request) -> None:
         """Note that a job gets GPUs."""
+        self.requests[job.handle] = request
         self.by_number[job.number] += 1
         for index, gpus, cpus in job.held:
             self.free.change(index, -gpus, -cpus)
@@ -65,6 +71,7 @@ class Running:
     def leave(self, handle: int) -> RunningJob:
         """Note that a job gives its GPUs back."""
         job = self.of.pop(handle)
+        del self.requests[handle]
         self.by_number[job.number] -= 1
         self._forget(job)
         job.leave(self.free)
@@ -77,9 +84,11 @@ class Running:
 
     def _expect(self, job: RunningJob) -> None:
         self.of[job.handle] = job
+        self.touched.add(job.handle)
         insort(self.by_end, job, key=_by_end)
 
     def _forget(self, job: RunningJob) -> None:
+        self.touched.add(job.handle)
         del self.by_end[bisect_left(self.by_end, _by_end(job), key=_by_end)]
 
 

@@ -137,7 +137,10 @@ class Schedulers:
         return busy
 
     def _permits(self, state: SchedulingPass, request: Request) -> bool:
-        permitted = self._limits.permits(request, state.running, self._requests, state.now_s)
+        chosen = None
+        if self._limits.count_machines:
+            chosen = self._selection.choose(request, state.free, request.partition.machines)
+        permitted = self._limits.permits(request, state.now_s, chosen)
         if not permitted:
             state.reasons[request.handle] = "a limit of its QOS or account"
         self.cut_short |= not permitted and self._limits.fall

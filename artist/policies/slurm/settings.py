@@ -39,7 +39,8 @@ _SWITCHES = {"assoc_limit_stop", "preempt_youngest_first", "preempt_strict_order
 _ONLY_ZERO = ("bf_job_part_count_reserve", "partition_job_depth")
 
 RESOURCES = ("cpu", "gres/gpu", "node")
-"""The resources that limits count. Limits of others (memory, kinds of GPUs) are not modelled."""
+"""The resources that weights count; limits count kinds of GPUs and billing, too."""
+OF_A_KIND = "gres/gpu:"
 _MODES = ("OFF", "CANCEL", "REQUEUE", "SUSPEND")
 
 _FLAGS = {
@@ -189,8 +190,14 @@ def _other_limits(facts: SlurmFacts) -> list[str]:
         for whose, names, limits in limited
         for name, text in limits.items()
         for part in (filter(None, text.split(",")) if "TRES" in name else (text,))
-        if name not in names or ("TRES" in name and part.partition("=")[0].lower() not in RESOURCES)
+        if name not in names or ("TRES" in name and not is_counted(part.partition("=")[0]))
     ]
+
+
+def is_counted(resource: str) -> bool:
+    """Whether limits of a resource are modelled; those of memory, for example, are not."""
+    name = resource.lower()
+    return name in (*RESOURCES, "billing") or name.startswith(OF_A_KIND)
 
 
 def mode_of(text: str) -> str:
