@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 
 from hypothesis import given
 from hypothesis import strategies as st
+from support import interpreted
 
 from artist.cluster.tree import regular
+from artist.policies.dally import timers
 from artist.policies.dally.timers import AutoTuner
 from artist.units import ticks
 
@@ -80,4 +83,20 @@ def test_the_timer_from_sums_is_the_one_from_the_list(waits, equal, population) 
     mean = sum(waits) / len(waits)
     squares = math.fsum((waited - mean) ** 2 for waited in waits)
     divisor = len(waits) - (not population)
-    assert tuned.timer(MACHINE, 4, 0) == round(mean + 2.0 * math.sqrt(squares / divisor))
+    from_list = mean + 2.0 * math.sqrt(squares / divisor)
+    timer = tuned.timer(MACHINE, 4, 0)
+    assert timer is not None
+    assert abs(timer - from_list) <= 0.5 + 2**-50 * from_list  # the nearest tick, but for rounding
+
+
+@interpreted
+def test_a_timer_of_long_waits_does_not_go_through_all_of_them(monkeypatch) -> None:
+    class Unread(deque):
+        def __iter__(self):
+            raise AssertionError("went through the waits")
+
+    monkeypatch.setattr(timers, "deque", Unread)
+    tuned = tuner(history_s=1e9)
+    for weeks in (2, 4, 6):  # a float cannot tell all ticks of such times apart
+        tuned.record(TREE, MACHINE, 4, weeks * ticks(604_800), 0)
+    assert tuned.timer(MACHINE, 4, 0) == 8 * ticks(604_800)

@@ -21,17 +21,13 @@ from array import array
 from collections import deque
 from collections.abc import Mapping, Sequence
 from operator import truediv
-from typing import Any, Final, NamedTuple, overload
+from typing import Any, NamedTuple, overload
 
 from artist.cluster.placement import Placement, tier
 from artist.cluster.tree import ClusterTree
 from artist.policies.dally.options import DallyOptions
 from artist.policies.shared.packing import widest_level
 from artist.units import Tick, seconds, ticks
-
-# The relative rounding error between two ways to compute one timer: at most 16 half units in the
-# last place of a float.
-_ROUNDING: Final = 16 * 2.0**-53
 
 
 class Bounds(NamedTuple):
@@ -109,7 +105,8 @@ class AutoTuner:
     def _tuned(self, waits: _Waits) -> Tick:
         """Mean plus deviations, rounded to the nearest tick.
 
-        The result is that of a sum over the list, but running sums give it in most cases.
+        The running sums are exact integers. A sum over the list would take time in proportion to
+        it: thousands of waits where many jobs arrive at once.
         """
         count = len(waits.samples)
         # Not `/`, which a compiled module may round twice (decision 29).
@@ -118,13 +115,7 @@ class AutoTuner:
             return round(mean)
         divisor = count if self._population else count - 1
         squares: float = truediv(count * waits.sum_of_squares - waits.sum * waits.sum, count)
-        timer = mean + self._deviations * math.sqrt(squares / divisor)
-        # The running sums are exact integers. The sum over the list adds rounded squares, so it
-        # may differ a little. Go through the list only where that could change the nearest tick.
-        if abs(timer % 1 - 0.5) > _ROUNDING * (timer + mean):
-            return round(timer)
-        variance = math.fsum((wait - mean) ** 2 for _, wait in waits.samples) / divisor
-        return round(mean + self._deviations * math.sqrt(variance))
+        return round(mean + self._deviations * math.sqrt(squares / divisor))
 
 
 class Records(Sequence[Mapping[str, Any]]):
