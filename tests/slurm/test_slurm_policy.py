@@ -545,6 +545,14 @@ def test_of_a_number_below_0_the_default_counts_and_is_named(name: str) -> None:
     assert found.numbers == settings_of(SlurmFacts()).numbers
 
 
+@pytest.mark.parametrize(
+    ("name", "value"), [("bf_interval", 0), ("bf_resolution", 0), ("bf_window", 50_000)]
+)
+def test_of_a_number_that_slurm_refuses_the_default_counts(name: str, value: int) -> None:
+    found = settings_of(SlurmFacts(settings={"SchedulerParameters": f"{name}={value}"}))
+    assert found.numbers == settings_of(SlurmFacts()).numbers
+
+
 def test_limits_and_weights_of_what_is_not_counted_are_named() -> None:
     qos = [{"name": "q", "limits": {"MaxTRESPU": "gres/gpu:a100=4,mem=1T", "GrpJobs": "9"}}]
     accounts = [

@@ -74,7 +74,7 @@ class Slurm(BasePolicy):
             for name, period, first in (
                 ("tick", TICKS_PER_S, TICKS_PER_S // 2),
                 ("full", max(1, numbers["sched_interval"]) * TICKS_PER_S, TICKS_PER_S // 2),
-                ("backfill", max(1, numbers["bf_interval"]) * TICKS_PER_S, TICKS_PER_S // 2),
+                ("backfill", numbers["bf_interval"] * TICKS_PER_S, TICKS_PER_S // 2),
                 ("priority", calc_period, round(options.calc_phase_s * TICKS_PER_S) % calc_period),
                 ("timeout", TIMEOUT_CHECK_S * TICKS_PER_S, TICKS_PER_S // 2),
             )
