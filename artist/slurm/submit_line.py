@@ -11,6 +11,7 @@ Slurm keeps no quotes. So options after a value of two words (`--comment "my job
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 # Options without a value, or with one that only `=` joins to them. All others take the next word.
@@ -28,6 +29,7 @@ _JOINED_SHORT = "IKk"
 """Letters whose value, if there is one, is in the same word: -I60."""
 _SHORT = {"a": "array", "d": "dependency"}
 _READ = ("array", "dependency", "ntasks-per-node")
+_KIND = re.compile(r"(?!\d+$)([^:=]+)(?::\d+)?")
 _NOT_CUT = ("ntasks",)
 
 
@@ -38,6 +40,22 @@ def options_of(line: str) -> dict[str, str]:
     {'nice': '5', 'array': '0-9%2', 'requeue': ''}
     """
     return _parsed(line.split())[0]
+
+
+def gpu_kind_of(line: str) -> str:
+    """The kind of GPUs that a job asks for; empty if it takes any.
+
+    >>> [gpu_kind_of(f"sbatch {x} a.sh") for x in ("--gres=gpu:a100:2", "-G h100:4", "--gpus=4")]
+    ['a100', 'h100', '']
+    """
+    asked = options_of(line)
+    for name in ("gres", "gpus", "G", "gpus-per-node", "gpus-per-task"):
+        for part in asked.get(name, "").removeprefix("gres:").split(","):
+            gres, _, rest = part.partition(":") if name == "gres" else ("gpu", "", part)
+            kind = _KIND.fullmatch(rest)
+            if gres == "gpu" and kind is not None:
+                return kind[1]
+    return ""
 
 
 def with_option(line: str, option: str) -> str:

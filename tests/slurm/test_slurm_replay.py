@@ -218,3 +218,26 @@ def test_recorded_sessions(session: str, within: float, tmp_path: Path) -> None:
     facts = replay(SLURM / session, tmp_path).facts()
     assert facts["starts_recorded"] == facts["starts_simulated"] == 220
     assert facts["within_10_s"] >= within
+
+
+@pytest.mark.parametrize(
+    ("req_tres", "line"),
+    [
+        ("gres/gpu:h100=4,gres/gpu=4", "sbatch a.sh"),
+        ("gres/gpu=4", "sbatch -G H100:4 a.sh"),
+        ("gres/gpu=4", "sbatch --gres=fast:1,gpu:h100:4 a.sh"),
+    ],
+)
+def test_a_job_gets_gpus_of_the_kind_that_it_asked_for(
+    tmp_path: Path, req_tres: str, line: str
+) -> None:
+    folder(tmp_path)
+    (tmp_path / "nodes.txt").write_text(
+        NODES.replace("gpu:8", "gpu:a100:8", 1).replace("gpu:8", "gpu:h100:8")
+    )
+    head, *_ = SACCT.splitlines()
+    at = "2026-01-02T03:00"
+    row = f"1|ann|v|{at}:00|{at}:00|{at}:50|COMPLETED|{req_tres}|gres/gpu=4|g1|00:01:00|1||None"
+    (tmp_path / "sacct.txt").write_text(f"{head}|SubmitLine\n{row}|{line}\n")
+    (start,) = replay(tmp_path, tmp_path / "inputs").starts
+    assert start.simulated_machines == {"g2"}

@@ -8,7 +8,8 @@ run is a job of its own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -18,12 +19,14 @@ import yaml
 
 from artist.cluster.cluster_file import cluster_from
 from artist.errors import ConfigError, TraceError
+from artist.experiments.recorded.cluster_changes import units
 from artist.io.reading import is_file
 from artist.io.writing import write_whole
 from artist.policies.slurm.request import dependencies
 from artist.policies.slurm.settings import settings_of
 from artist.slurm.cluster_import import cluster_document, lacked
 from artist.slurm.facts import SlurmFacts
+from artist.slurm.submit_line import gpu_kind_of
 from artist.slurm.texts import Record, log_rows, settings, unpacked
 from artist.trace.foreign.sacct import following, goes_on
 from artist.trace.native.choices import Fractional, Rules
@@ -35,7 +38,10 @@ from artist.units import counted
 from artist.workload.job import Job
 
 _NEEDED = ("JobID", "Submit", "Start")
-_KEPT = (*_NEEDED, "Eligible", "End", "State", "JobName", "NodeList", "Flags", "Reason")
+_KEPT = (
+    *_NEEDED, "Eligible", "End", "State", "JobName", "NodeList", "Flags", "Reason", "ReqTRES",
+    "SubmitLine",
+)  # fmt: skip
 """The columns of runs to keep in memory; a log may be long."""
 
 
@@ -106,6 +112,8 @@ def read_recording(
     read = read_trace(log, format_="sacct", rules=rules)
     trace = _in_partitions_with_gpus(read, SlurmFacts(**document["slurm"]))
     runs = runs_of(log)
+    kinds = {one["kind"] for one in units(document, "machine") if "kind" in one}
+    trace = _of_asked_kinds(trace, runs, kinds)
     epoch_s = _epoch_s(trace, runs)
     chosen = {
         "cluster": str(cluster),
@@ -147,6 +155,25 @@ def _in_partitions_with_gpus(trace: Trace, slurm: SlurmFacts) -> Trace:
         numbers=[trace.numbers[index] for index in kept],
         dropped={**trace.dropped, **left_out},
     )
+
+
+def _of_asked_kinds(
+    trace: Trace, runs: Mapping[str, Sequence[Record]], kinds: Collection[str]
+) -> Trace:
+    """The trace with the kind of GPUs that each job asked for, if the cluster has several."""
+    if len(kinds) < 2:
+        return trace
+    names = {kind.lower(): kind for kind in kinds}
+
+    def asked(job: Job) -> tuple[str, ...]:
+        first = runs[job.id][0]
+        found = _KIND.findall(first.text("ReqTRES")) or [gpu_kind_of(first.text("SubmitLine"))]
+        return tuple(names[x.lower()] for x in found if x.lower() in names)
+
+    return replace(trace, jobs=tuple(replace(x, gpu_kinds=asked(x)) for x in trace.jobs))
+
+
+_KIND = re.compile(r"gres/gpu:([^=,]+)=")
 
 
 def _dependencies(jobs: Sequence[Job]) -> tuple[str, ...]:
