@@ -220,6 +220,27 @@ def test_recorded_sessions(session: str, within: float, tmp_path: Path) -> None:
     assert facts["within_10_s"] >= within
 
 
+@pytest.mark.parametrize(("elapsed", "simulated"), [("Elapsed", 3), ("", 2)])
+def test_a_job_that_still_runs_holds_its_gpus_until_the_log_ends(
+    tmp_path: Path, elapsed: str, simulated: int
+) -> None:
+    """sacct says for how long it has run, unless that column is left out."""
+    folder(tmp_path)
+    head, *rows = SACCT.splitlines()
+    day = "2026-01-02T03:02"
+    rows.append(
+        f"3|ann|vision|{day}:30|{day}:30|Unknown|RUNNING|gres/gpu=8|gres/gpu=8|g1|00:05:00|1||None"
+    )
+    lasts = ["00:00:50", "00:00:50", "00:00:40", "00:01:30"]
+    lines = [f"{row}|{last}" for row, last in zip(rows, lasts, strict=True)]
+    (tmp_path / "sacct.txt").write_text("\n".join([f"{head}|{elapsed or 'Other'}", *lines, ""]))
+    found = replay(tmp_path, tmp_path / "inputs")
+    assert found.facts()["starts_simulated"] == simulated
+    assert found.result.tables["jobs"]["run_s"][-1] == (90 if elapsed else 40)
+    told = "how long 1 job still ran, which end with the log"
+    assert (told in found.not_modelled) == bool(elapsed)
+
+
 @pytest.mark.parametrize(
     ("req_tres", "line"),
     [

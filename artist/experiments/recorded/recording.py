@@ -73,12 +73,16 @@ class Recording:
         slurm = cluster_from(self.document, str(self.inputs)).file.slurm or SlurmFacts()
         jobs = self.trace.jobs
         inside = sum(bool(job.hints.get("hint_reservation")) for job in jobs)
+        ends = [self.runs[job.id][-1] for job in jobs]
+        running = sum("End" in x.values and moment_of(x, "End") is None for x in ends)
+        still = (f"how long {counted(running, 'job')} still ran, which end with the log",)
         reserved = (f"jobs in reservations: {inside:,}, which run outside them",)
         return (
             *settings_of(slurm).not_modelled,
             *self.lacks,
             *_dependencies(jobs),
             *(reserved if inside else ()),
+            *(still if running else ()),
         )
 
 
@@ -108,7 +112,10 @@ def read_recording(
     document = cluster_document(folder, keep_names=keep_names)
     cluster = write_cluster(document, inputs / "cluster.yaml")
     # The imported cluster has no slices of GPUs, so jobs on slices are left out.
-    rules = Rules(model="keep", keep_names=keep_names, models=models, fractional=Fractional.DROP)
+    rules = Rules(
+        model="keep", keep_names=keep_names, models=models, fractional=Fractional.DROP,
+        still_running=True,
+    )  # fmt: skip
     read = read_trace(log, format_="sacct", rules=rules)
     trace = _in_partitions_with_gpus(read, SlurmFacts(**document["slurm"]))
     runs = runs_of(log)

@@ -184,9 +184,11 @@ class _Reader:
         return ended_s is not None and queued_s is not None and ended_s <= queued_s
 
     def _run_s(self, row: TraceRow, start_s: float) -> float | None:
-        """How long a job ran; None if it still runs."""
+        """How long a job ran; None if it still runs, unless it ends with the log then."""
         end_s = self._moment(row, "End") if "End" in row.table.columns else None
-        if ("End" in row.table.columns and end_s is None) or _state(row) in _RUNNING:
+        still = ("End" in row.table.columns and end_s is None) or _state(row) in _RUNNING
+        counts = self._rules.still_running and (row.has("ElapsedRaw") or row.has("Elapsed"))
+        if still and not counts:
             return None
         if row.has("ElapsedRaw"):
             return row.seconds("ElapsedRaw")

@@ -30,8 +30,9 @@ class Rules:
     `model` is `uniform`, `mix`, `keep` or a model of the catalogue (`foreign/fill.py` explains
     them). None means `uniform` for foreign formats and `keep` for artist's own. `seed` is the seed
     of all random draws. `job_table` is the second file of a PAI trace. `models` maps names in the
-    file to models of the catalogue; the names in `required` must occur in the file. `keep_names`
-    and `time_zone` are for logs of Slurm (`foreign/sacct.py`).
+    file to models of the catalogue; the names in `required` must occur in the file. `keep_names`,
+    `time_zone` and `still_running` are for logs of Slurm (`foreign/sacct.py`): with the last, jobs
+    that still run end with the log, instead of being left out.
     """
 
     seed: int = 0
@@ -42,6 +43,7 @@ class Rules:
     required: frozenset[str] = frozenset()
     keep_names: bool = False
     time_zone: str | None = None
+    still_running: bool = False
 
 
 class Shape(StrEnum):
