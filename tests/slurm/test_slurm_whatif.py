@@ -98,6 +98,21 @@ def test_waits_of_all_groups_have_one_unit(tmp_path: Path) -> None:
     assert {*units} == {"s"}
 
 
+def test_jobs_that_ask_for_a_kind_of_gpus_get_it_under_any_policy(tmp_path: Path) -> None:
+    """The second job asks for the kind of the machine that the first does not hold."""
+    whole_folder(tmp_path)
+    nodes = (tmp_path / "nodes.txt").read_text().replace("gpu:8", "gpu:a100:8", 1)
+    (tmp_path / "nodes.txt").write_text(nodes.replace("gpu:8", "gpu:h100:8"))
+    head, first, step, second = SACCT.splitlines()
+    first = first.replace("gres/gpu=16", "gres/gpu=8").replace("00:01:00|2", "00:01:00|1")
+    second = second.replace("gres/gpu=8|", "gres/gpu:a100=8,gres/gpu=8|", 1)
+    (tmp_path / "sacct.txt").write_text("\n".join([head, first, step, second, ""]))
+    changes = ["machines=+1", "policy=fifo"]
+    one = what_if(tmp_path, tmp_path / "in", changes, keep_names=True)
+    waits_s = [x.waits_s.tolist() for x in (one.present, *one.outcomes)]
+    assert waits_s == [[[0.5, 45.5]], [[0.5, 45.5]], [[0.0, 45.0]]]
+
+
 def test_another_policy_is_told_as_one_without_limits_and_partitions(tmp_path: Path) -> None:
     first = answer(found(tmp_path, "policy=fifo"))[0]
     without = "without Slurm's cycles, partitions, limits and priorities"

@@ -293,7 +293,7 @@ def _changed(
         # Preemptions of other policies keep what was done, so iterations count.
         jobs = recording.trace.jobs if policy != "slurm" else recording.jobs
         settings["trace"] = str(recording.inputs / f"trace-{number}.csv")
-        write_native((x if links is None else links.job(x) for x in jobs), Path(settings["trace"]))
+        write_native([x if links is None else links.job(x) for x in jobs], Path(settings["trace"]))
     if policy != "slurm":
         del settings["policy_options"]
     return scenario_at(settings, of_scenario, where), links, resized(recording.document, document)
@@ -346,13 +346,11 @@ def _nudged(recording: Recording, nth: int, phases: int) -> Outcome:
     """The present with each run time up to `NUDGE_S` shorter or longer."""
     file, jobs = recording.inputs / "trace-nudged.csv", [*recording.jobs]
     by_s = stream(nth, "nudged run times").uniform(-NUDGE_S, NUDGE_S, len(jobs)).tolist()
-    write_native(
-        (
-            replace(job, compute_s=max(job.compute_s + by, NUDGE_S))
-            for job, by in zip(jobs, by_s, strict=True)
-        ),
-        file,
-    )
+    nudged = [
+        replace(job, compute_s=max(job.compute_s + by, NUDGE_S))
+        for job, by in zip(jobs, by_s, strict=True)
+    ]
+    write_native(nudged, file)  # a list: some jobs alone may say the kind of their GPUs
     scenario = scenario_at({**recording.settings, "trace": str(file)}, [], "the present, nudged")
     return Outcome("present, nudged", _simulated(scenario, "present, nudged", phases))
 
