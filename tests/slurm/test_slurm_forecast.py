@@ -97,6 +97,8 @@ def test_a_limit_that_no_partition_allows_is_refused(tmp_path: Path) -> None:
         assert len(asked(path, asked=Asked(8, limit_s, hints)).jobs) == 1
     with pytest.raises(ConfigError, match=r"--limit is 61 min, but partition p lets .* for 60 min"):
         asked(path, asked=Asked(8, 3660.0))
+    with pytest.raises(ConfigError, match=r"^--partition 'rr': did you mean 'r'\?$"):
+        asked(path, asked=Asked(8, 3600.0, (("hint_partition", "p,rr"),)))
     with pytest.raises(ConfigError, match="partition p or q lets jobs run for 120 min at most"):
         asked(path, asked=Asked(8, 7260.0, (("hint_partition", "p,q"),)))
 

@@ -122,6 +122,8 @@ def forecast(
     queue = queue_at(folder, inputs, log, moment_in(at, log), keep_names=keep_names)
     if asked is not None and asked.account:
         _check_account(asked.account, queue.recording)
+    if asked is not None:
+        _check_partitions(asked, queue.recording)
     if asked is not None and asked.limit_s is not None:
         _check_limit(asked, asked.limit_s, queue.recording)
     simulated = Futures(queue, asked, horizon_s, seed, keep_names=keep_names)
@@ -149,6 +151,14 @@ def _check_account(account: str, recording: Recording) -> None:
     known |= {job.tenant for job in recording.trace.jobs if job.tenant is not None}
     if known and account not in known:
         raise ConfigError(f"--account {shortened(account)}: {did_you_mean(account, sorted(known))}")
+
+
+def _check_partitions(asked: Asked, recording: Recording) -> None:
+    """Refuse a partition that the cluster lacks, even if another one would do."""
+    known = [one["name"] for one in recording.document["slurm"]["partitions"]]
+    for name in filter(None, dict(asked.hints).get("hint_partition", "").split(",")):
+        if known and name not in known:
+            raise ConfigError(f"--partition {shortened(name)}: {did_you_mean(name, known)}")
 
 
 def _check_limit(asked: Asked, limit_s: float, recording: Recording) -> None:
