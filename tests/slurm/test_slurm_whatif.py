@@ -287,6 +287,25 @@ def test_what_cannot_be_changed_is_one_sentence(tmp_path: Path, change: str, say
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("value", "then"),
+    [
+        ("gres/gpu=20", "cpu=100,mem=1T,gres/gpu=20"),
+        ("GRES/GPU=x2,node=3", "cpu=100,mem=1T,gres/gpu=20,node=3"),
+        ("cpu=-1", "mem=1T,gres/gpu=10"),
+        ("none", None),
+    ],
+)
+def test_of_the_resources_of_a_limit_those_named_change(value: str, then: str | None) -> None:
+    """As sacctmgr did: GrpTRES=gres/gpu=20 left cpu=100 as it was, and -1 lifted one."""
+    limits = {"GrpTRES": "cpu=100,mem=1T,gres/gpu=10"}
+    document = {"slurm": {"qos": [{"name": "q", "limits": limits}]}}
+    changed = with_change(document, "qos.q.GrpTRES", value, "here")
+    assert changed["slurm"]["qos"][0]["limits"].get("GrpTRES") == then
+    alone = {"slurm": {"qos": [{"name": "q", "limits": {"GrpTRES": "cpu=1"}}]}}
+    assert with_change(alone, "qos.q.GrpTRES", "cpu=-1", "here")["slurm"]["qos"][0]["limits"] == {}
+
+
 def test_users_inherit_the_number_of_jobs_of_their_account() -> None:
     """Unless they have their own; in accounts below too."""
     accounts = [

@@ -132,14 +132,26 @@ def _limit(limits: Document, key: str, value: str, where: str) -> None:
         limits.pop(key, None)
         return
     if "TRES" in key:
-        for part in value.split(","):
-            resource, _, amount = part.partition("=")
-            if not is_counted(resource) or _as_number(amount) is None:
-                raise ConfigError(
-                    f"{where}: {shortened(part)} is not a limit here, expected "
-                    f"{' or '.join(f'{one}=16' for one in RESOURCES)}, or {UNLIMITED} to lift it"
-                )
+        value = _limited(limits.get(key, ""), value, where)
     limits[key] = str(_value(_as_number(limits.get(key)), value, where))
+    if not value:
+        del limits[key]
+
+
+def _limited(now: str, value: str, where: str) -> str:
+    """A list of resources with changes; as with sacctmgr, others stay, and -1 lifts one."""
+    amounts = {x.partition("=")[0].lower(): x.partition("=")[2] for x in now.split(",") if x}
+    for part in value.split(","):
+        resource, _, text = part.partition("=")
+        if not is_counted(resource) or not (is_relative(text) or _as_number(text) is not None):
+            raise ConfigError(
+                f"{where}: {shortened(part)} is not a limit here, expected "
+                f"{' or '.join(f'{one}=16' for one in RESOURCES)}, or {UNLIMITED} to lift it"
+            )
+        before = _as_number(amounts.pop(resource.lower(), None))
+        if text != "-1":
+            amounts[resource.lower()] = str(_value(before, text, where))
+    return ",".join(f"{name}={amount}" for name, amount in amounts.items())
 
 
 def _limit_users(
