@@ -6,7 +6,8 @@ Source: sbatch(1), salloc(1), srun(1) of Slurm 22.05, which read options as geto
 - If an option is given twice, the last one counts.
 - Long names may be shortened (`--depend`) as long as they are unambiguous.
 
-Slurm keeps no quotes. So options after a value of two words (`--comment "my job"`) are lost.
+Slurm keeps no quotes. So options after a value of two words are lost, unless another column has
+that value, as JobName and Comment have (`one_word_each`).
 """
 
 from __future__ import annotations
@@ -40,6 +41,18 @@ def options_of(line: str) -> dict[str, str]:
     {'nice': '5', 'array': '0-9%2', 'requeue': ''}
     """
     return _parsed(line.split())[0]
+
+
+def one_word_each(line: str, *values: str) -> str:
+    """The line with these values of options as one word each.
+
+    >>> one_word_each("sbatch -J my job --nice=5 a.sh", "my job")
+    'sbatch -J my_job --nice=5 a.sh'
+    """
+    for value in values:
+        if " " in value:
+            line = line.replace(value, value.replace(" ", "_"), 1)
+    return line
 
 
 def gpu_kind_of(line: str) -> str:

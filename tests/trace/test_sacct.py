@@ -281,6 +281,13 @@ def test_arguments_of_the_script_are_no_options(
     assert (hints["hint_nice"], hints["hint_dependency"]) == (nice, dependency)
 
 
+def test_options_after_a_name_or_a_comment_of_several_words_count(tmp_path: Path) -> None:
+    """Slurm keeps no quotes."""
+    line = 'sbatch -J a "b" c --comment=for me --nice=5 a.sh'
+    found = one(tmp_path, SubmitLine=line, JobName='a "b" c', Comment="for me")
+    assert found.hints["hint_nice"] == "5"
+
+
 @needs_slurm
 @pytest.mark.parametrize("session", SESSIONS)
 def test_recorded_sessions_become_what_was_submitted(tmp_path: Path, session: str) -> None:

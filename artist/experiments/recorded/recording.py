@@ -26,7 +26,7 @@ from artist.policies.slurm.request import dependencies
 from artist.policies.slurm.settings import settings_of
 from artist.slurm.cluster_import import cluster_document, lacked
 from artist.slurm.facts import SlurmFacts
-from artist.slurm.submit_line import gpu_kind_of
+from artist.slurm.submit_line import gpu_kind_of, one_word_each
 from artist.slurm.texts import Record, log_rows, settings, unpacked
 from artist.trace.foreign.sacct import following, goes_on
 from artist.trace.native.choices import Fractional, Rules
@@ -174,7 +174,8 @@ def _of_asked_kinds(
 
     def asked(job: Job) -> tuple[str, ...]:
         first = runs[job.id][0]
-        found = _KIND.findall(first.text("ReqTRES")) or [gpu_kind_of(first.text("SubmitLine"))]
+        line = one_word_each(first.text("SubmitLine"), first.text("JobName"))
+        found = _KIND.findall(first.text("ReqTRES")) or [gpu_kind_of(line)]
         return tuple(names[x.lower()] for x in found if x.lower() in names)
 
     return replace(trace, jobs=tuple(replace(x, gpu_kinds=asked(x)) for x in trace.jobs))

@@ -34,7 +34,7 @@ from zoneinfo import ZoneInfo
 
 from artist.errors import ConfigError, TraceError, shortened
 from artist.io.digests import pseudonym
-from artist.slurm.submit_line import options_of
+from artist.slurm.submit_line import one_word_each, options_of
 from artist.trace.foreign.rows import (
     CPU_ONLY,
     STILL_RUNNING,
@@ -62,6 +62,7 @@ _TRES = ("AllocTRES", "ReqTRES")
 READ = (
     *COLUMNS, *_RUN_TIMES, *_TRES, "Eligible", "User", "Account", "JobName", "Partition", "QOS",
     "Reservation", "Timelimit", "TimelimitRaw", "ReqNodes", "NNodes", "ReqCPUS", "SubmitLine",
+    "Comment",
 )  # fmt: skip
 """All columns that are read; a log may lack others."""
 # States of runs after which Slurm may queue a job again; `scontrol requeue` may after any.
@@ -216,7 +217,8 @@ class _Reader:
 
 def _asked(row: TraceRow) -> dict[str, object]:
     """Hints for the policy `slurm`: machines, CPUs, and options that only the sbatch line has."""
-    id_, line = row.text("JobID"), row.text("SubmitLine")
+    id_, names = row.text("JobID"), (row.text("JobName"), row.text("Comment"))
+    line = one_word_each(row.text("SubmitLine"), *names)
     asked = options_of(line)
     at_once = _AT_ONCE.fullmatch(asked.get("array", ""))
     return {
