@@ -44,14 +44,15 @@ def options_of(line: str) -> dict[str, str]:
 
 
 def one_word_each(line: str, *values: str) -> str:
-    """The line with these values of options as one word each.
+    """The line with these values of options as one word each; sacct may print ` for a quote.
 
     >>> one_word_each("sbatch -J my job --nice=5 a.sh", "my job")
     'sbatch -J my_job --nice=5 a.sh'
     """
     for value in values:
         if " " in value:
-            line = line.replace(value, value.replace(" ", "_"), 1)
+            printed = re.escape(value).replace("`", "[`'\"]")
+            line = re.sub(printed, lambda x: x[0].replace(" ", "_"), line, count=1)
     return line
 
 

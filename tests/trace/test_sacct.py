@@ -282,9 +282,9 @@ def test_arguments_of_the_script_are_no_options(
 
 
 def test_options_after_a_name_or_a_comment_of_several_words_count(tmp_path: Path) -> None:
-    """Slurm keeps no quotes."""
-    line = 'sbatch -J a "b" c --comment=for me --nice=5 a.sh'
-    found = one(tmp_path, SubmitLine=line, JobName='a "b" c', Comment="for me")
+    """Slurm keeps no quotes around values, and sacct prints others as backticks."""
+    line = 'sbatch -J a "b" c --comment=for (\\1 me --nice=5 a.sh'
+    found = one(tmp_path, SubmitLine=line, JobName="a `b` c", Comment="for (\\1 me")
     assert found.hints["hint_nice"] == "5"
 
 
