@@ -60,12 +60,12 @@ def _print_not_tried(made: Across) -> None:
     for world, one in made.comparisons.items():
         if len(one.replicates) < one.replicates_asked:
             print_text(
-                f"{world}: {len(one.replicates)} of {one.replicates_asked} replicates; the "
-                "time ran out."
+                f"{world}: {len(one.replicates)} of {one.replicates_asked} replicates; time ran "
+                "out."
             )
     if made.not_tried:
         print_text(
-            f"Not tried because time ran out:  {'; '.join(made.not_tried)}. Keep runs with "
+            f"Not tried because time ran out: {'; '.join(made.not_tried)}. Keep runs with "
             "--out DIR, and continue with --resume."
         )
 
@@ -223,9 +223,8 @@ def _sentences(found: list[Domain], baseline: str) -> Iterator[str]:
         yield f"Lower than {baseline} in some worlds and higher in others: {told}."
     if not everywhere and not flipping:
         yield (
-            f"No difference from {baseline} is sure in every world, and none is surely lower "
-            "in one "
-            "world and surely higher in another."
+            f"No difference from {baseline} is sure in every world, and none is surely lower in "
+            "one world and surely higher in another."
         )
 
 

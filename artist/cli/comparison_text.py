@@ -239,7 +239,7 @@ def what_links_decide(comparison: Comparison, scenario: Scenario) -> Iterator[st
 def _where(found: Split, level: str) -> str:
     """How much of the communication crosses a level, and what it waits for there."""
     past = sum(found.past.values())
-    none = f"{100 * past:.0f} % of it is that of jobs that do not cross {level}"
+    none = f"{100 * past:.0f} % of it belongs to jobs that do not cross {level}"
     if past < 1:
         return f"{none}; of the rest, {found.across}"
     shares = {name: round(100 * share) for name, share in found.past.items()}

@@ -50,8 +50,8 @@ class DataOptions(Options):
 
     remote: Literal["refuse", "slow"] = Field(
         default="refuse",
-        description="whether a job may not start in a region without its tables (refuse), or "
-        "reads them over the wide-area network (slow)",
+        description="what happens to a job in a region without its tables: it may not start "
+        "(refuse), or reads them over the wide-area network (slow)",
     )
     replicate: Literal["on-demand", "never"] = Field(
         default="on-demand",

@@ -164,8 +164,7 @@ class Store:
         size = size_text(min(self.missing_bytes(job, x) for x in large))
         return (
             f"{asks}, and no region with that many GPUs has room for the {size} that it "
-            "lacks, so it "
-            f"can never run; give {where} more storage, or place the tables there"
+            f"lacks, so it can never run; give {where} more storage, or place the tables there"
         )
 
 

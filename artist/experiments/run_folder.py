@@ -115,8 +115,7 @@ def _mark(experiment: Experiment, out: Path, resume: bool) -> None:
     if former == text and not resume:
         raise ConfigError(
             f"--out {out}: holds this experiment already; add --resume to continue, or "
-            "--overwrite to "
-            "begin again"
+            "--overwrite to begin again"
         )
     if former != text:
         _check_extends(former, experiment, out, resume)

@@ -139,6 +139,5 @@ def busiest_model(jobs: Table) -> str:
     most = int(np.argmax(by_model))
     if by_model[most] < total_gpu_s / 2:
         return ""
-    return (
-        f"{names[most]} jobs make {100 * by_model[most] / total_gpu_s:.0f} % of the communication"
-    )
+    share = 100 * by_model[most] / total_gpu_s
+    return f"{names[most]} jobs account for {share:.0f} % of the communication"

@@ -179,7 +179,7 @@ def test_a_comparison_says_why_more_bandwidth_changes_nothing(artist) -> None:
     told = ran.stdout.split(sentence)[1].splitlines()[0]
     assert re.fullmatch(
         r"communication is \d+ % of the GPU time that jobs hold in one run; "
-        r"\d+ % of it is that of jobs that do not cross network; of the rest, "
+        r"\d+ % of it belongs to jobs that do not cross network; of the rest, "
         r"\d+ % is latency of hops, .*\d+ % bytes.* and \d+ % .*\.",
         told,
     ), told
@@ -201,12 +201,12 @@ def test_a_comparison_says_why_more_bandwidth_changes_nothing(artist) -> None:
     assert "changes little" not in half.stdout
     assert re.search(
         r"Under fifo, communication is \d+ % of .* hold in one run; "
-        r"\d+ % of it is that of jobs that do not cross network;",
+        r"\d+ % of it belongs to jobs that do not cross network;",
         half.stdout,
     )
     one_rack = artist("compare", "--racks", "1", "--jobs", "10", *twice)
     assert re.search(
-        r"; 100 % of it is that of jobs that do not cross network "
+        r"; 100 % of it belongs to jobs that do not cross network "
         r"\(outermost level: rack \d+ %, machine \d+ %",
         one_rack.stdout,
     )

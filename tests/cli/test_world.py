@@ -193,7 +193,7 @@ def test_the_busiest_model_has_most_gpu_seconds_of_communication() -> None:
         "comm_s": np.array([30.0, 10.0, 10.0]),
     }
     jobs |= {"gpus_min": jobs["gpus"], "gpus_max": jobs["gpus"]}
-    assert busiest_model(jobs) == "resnet50 jobs make 67 % of the communication"
+    assert busiest_model(jobs) == "resnet50 jobs account for 67 % of the communication"
     assert busiest_model({**jobs, "comm_s": np.zeros(3)}) == ""
     assert busiest_model({**jobs, "model": np.array(["vgg11", "resnet50", "bert-large"])}) != ""
     even = dict.fromkeys(("gpus", "gpus_min", "gpus_max", "comm_s"), np.ones(3))

@@ -117,13 +117,13 @@ def test_an_orphan_writes_nothing(tmp_path: Path) -> None:
 
 
 def test_without_ray_there_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    monkeypatch.setattr("artist.io.optional_libraries.find_spec", lambda _: None)
     with pytest.raises(ConfigError, match=r"pip install 'artist-sim\[ray\]'"):
         check_ray()
 
 
 def test_a_cluster_that_does_not_answer_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda _: object())
+    monkeypatch.setattr("artist.io.optional_libraries.find_spec", lambda _: object())
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))  # taken, and nobody listens
         port = closed.getsockname()[1]

@@ -134,7 +134,7 @@ def test_communication_is_a_share_of_the_gpu_time_that_jobs_held() -> None:
     more = run_with(gpu_communicating_share=0.4)
     assert compared(more=more, less=run_with())[0] == (
         "Communication took 80 % of the GPU time that jobs held under more and 20 % under less; "
-        "vgg11 jobs make 75 % of the communication."
+        "vgg11 jobs account for 75 % of the communication."
     )
 
 

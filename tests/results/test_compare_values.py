@@ -160,7 +160,7 @@ def test_a_zero_leaves_a_difference_in_units() -> None:
 @pytest.mark.parametrize(
     ("baseline", "other", "words"),
     [
-        ([1.0], [1.0, 2.0], "as many"),
+        ([1.0], [1.0, 2.0], "the same number"),
         ([], [], "at least 1"),
         ([1.0], [np.inf], "not finite"),
         ([1.0], [1e301], "1e.301, expected at most"),

@@ -45,11 +45,11 @@ def test_what_is_left_of_a_gpu_is_free_to_a_job_that_asks_for_no_more() -> None:
     assert figures(found["fits"]) == (23.0, 18.0, 1, "left-free")
     assert figures(found["quarter"]) == (23.0, 10.0, 1, "order")
     assert (
-        "it wanted 0.2 of a GPU, and for 18 s of 23 s as much stayed free"
+        "it wanted 0.2 of a GPU, and for 18 s of 23 s that much stayed free"
         in (found["fits"]["reason"])
     )
     assert (
-        "it wanted 0.25 of a GPU, and for 10 s of 23 s as much stayed free"
+        "it wanted 0.25 of a GPU, and for 10 s of 23 s that much stayed free"
         in (found["quarter"]["reason"])
     )
 

@@ -34,7 +34,7 @@ def circle(
     angle: Annotated[int, typer.Option(help="Precision in degrees of the shortest iteration.")] = 5,
     backend: Annotated[
         str, typer.Option(help="For --jobs: source of iteration times; see: artist list backends.")
-    ] = ("analytical"),
+    ] = "analytical",
     plot: Annotated[
         Path | None, typer.Option(help="Draw the circle: FILE.svg or FILE.png.")
     ] = None,

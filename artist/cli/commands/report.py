@@ -70,6 +70,5 @@ def report(
 def _say_left_out(sweep: Path, count: int) -> None:
     note(
         f"{sweep}: {counted(count, 'run')} left out, of an earlier grid of this sweep; give "
-        "the run "
-        "directories themselves to show them"
+        "the run directories themselves to show them"
     )
