@@ -40,9 +40,11 @@ Both stay together until one finishes; then the other has the GPUs to itself.
 
 from __future__ import annotations
 
+import heapq
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import ClassVar, Final, Self
+from typing import ClassVar, Final, Self, TypeAlias
 
 from pydantic import Field, model_validator
 
@@ -52,7 +54,7 @@ from artist.cluster.placement import Placement
 from artist.contract import BasePolicy, ClusterView, Decision, JobView, Options, Start
 from artist.policies.shared.contest import Contest, run_contest
 from artist.policies.shared.placers import PlacerName, placer
-from artist.policies.shared.ranking import RankedQueue
+from artist.policies.shared.ranking import Rank, RankedQueue, by_rank
 from artist.policies.shared.refusals import Refusals, far_apart
 from artist.policies.shared.sharing import Sharing
 from artist.policies.shared.usable import usable_by
@@ -123,6 +125,14 @@ class Estimates:
         return (job.model,) in self._seen
 
 
+_Like: TypeAlias = "tuple[str, int, int, tuple[str, ...]]"
+"""What decides, beside its estimate, on which hosts a job may join others."""
+
+
+def _like(job: Job) -> _Like:
+    return job.model, job.gpus, job.tensor, job.gpu_kinds
+
+
 def _groups(job: Job) -> Sequence[tuple[str, ...]]:
     return (job.model, job.user), (job.model,), ()
 
@@ -164,6 +174,8 @@ class Lucid(BasePolicy):
         self._placer = placer(options.placement)
         self._widest = self._placer.widest if self._placer.consolidates else None
         self._queue = RankedQueue()
+        # The same jobs by what they are like, so that packing looks at one of those that are alike.
+        self._alike: dict[_Like, RankedQueue] = defaultdict(RankedQueue)
         self._refusals = Refusals(self._queue)
         self._estimates, self._scores = Estimates(), Scores(options)
         # Per running job, the first start first: the job, and when it started.
@@ -186,11 +198,11 @@ class Lucid(BasePolicy):
         run_contest(contest, self._queue, (), lambda gpus: self._possible(contest.pool, gpus))
         own = [x for x in contest.decisions if isinstance(x, Start)]
         for start in own:
-            self._started[start.handle] = view.waiting[start.handle].job, view.now
+            self._starts(view, start.handle)
         beside = list(self._packed(view, {x.handle: x.placement for x in own}))
         for start in beside:
             self._queue.remove(start.handle)
-            self._started[start.handle] = view.waiting[start.handle].job, view.now
+            self._starts(view, start.handle)
         refused = self._refusals.refused(contest, view.now)
         waits = self._refusals.waits(
             [job for job in refused if job.handle not in self._started],
@@ -224,35 +236,48 @@ class Lucid(BasePolicy):
 
     def _guess_again(self) -> None:
         """Estimate the jobs whose models were unknown, waiting or running, by what finished."""
+        changed: dict[_Like, dict[int, Rank]] = defaultdict(dict)
         for handle, view_of in self._guessed.items():
             estimate = self._estimates.gpu_ticks(view_of.job)
-            if estimate == self._estimate[handle]:
-                continue
-            self._estimate[handle] = estimate
-            if self._queue.entry(handle) is not None:
-                self._queue.remove(handle)
-                self._enqueue(view_of)
+            if estimate != self._estimate[handle]:
+                self._estimate[handle] = estimate
+                if self._queue.entry(handle) is not None:
+                    changed[_like(view_of.job)][handle] = (estimate,)
+        ranks = {handle: rank for alike in changed.values() for handle, rank in alike.items()}
+        self._queue.rank_again(ranks)
+        for like, alike in changed.items():
+            self._alike[like].rank_again(alike)
+        for handle, rank in ranks.items():
+            self._refusals.entered(self._queue.job(handle).job.gpus, rank, handle)
 
     def _enqueue(self, job: JobView) -> None:
         rank = (self._estimate[job.handle],)
         self._queue.add(job, rank)
+        self._alike[_like(job.job)].add(job, rank)
         self._refusals.entered(job.job.gpus, rank, job.handle)
+
+    def _starts(self, view: ClusterView, handle: int) -> None:
+        """Note that a job starts, which the queue has removed."""
+        job = view.waiting[handle].job
+        self._started[handle] = job, view.now
+        self._alike[_like(job)].remove(handle)
 
     def _packed(self, view: ClusterView, own: Mapping[int, Placement]) -> Iterator[Start]:
         """Start waiting jobs beside others, in the order of the queue."""
         hosts = dict(self._hosts(view, own))
         # What jobs are like that no host suits. Later jobs have longer estimates, so none suits
         # them either.
-        refused = set[tuple[str, int, int, tuple[str, ...]]]()
-        for _, view_of in self._queue.walk(lambda gpus: bool(hosts)):
-            job = view_of.job
-            like = (job.model, job.gpus, job.tensor, job.gpu_kinds)
-            if like in refused:
-                continue
+        refused = set[_Like]()
+
+        def possible(like: _Like, gpus: int) -> bool:
+            return bool(hosts) and like not in refused
+
+        walks = [queue.walk(partial(possible, like)) for like, queue in self._alike.items()]
+        for _, view_of in heapq.merge(*walks, key=by_rank):
             found = (x for x, at in hosts.items() if self._may_share(view, view_of, x, at))
             host = next(found, None)
             if host is None:
-                refused.add(like)
+                refused.add(_like(view_of.job))
             else:
                 yield Start(view_of.handle, hosts.pop(host), beside=host)
 

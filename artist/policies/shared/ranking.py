@@ -52,6 +52,12 @@ class RankedQueue:
         if not group:
             del self._groups[gpus]
 
+    def rank_again(self, ranks: Mapping[int, Rank]) -> None:
+        """Give jobs of the queue, by handle, other ranks."""
+        self._ranks.update(ranks)
+        for gpus in {self._views[handle].job.demand for handle in ranks}:
+            self._groups[gpus] = sorted((self._ranks[x], x) for _, x in self._groups[gpus])
+
     @property
     def demands(self) -> Collection[int]:
         """The different demands of the jobs in the queue."""
