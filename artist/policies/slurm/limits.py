@@ -93,7 +93,7 @@ class Limits:
     @cached_property
     def fall(self) -> bool:
         """Whether usage falls while jobs run (run minutes), so that jobs may start any time."""
-        return self._limit("run minutes of ")
+        return self._limit(_RUN_MINUTES)
 
     @cached_property
     def count_machines(self) -> bool:
