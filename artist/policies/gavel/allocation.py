@@ -21,10 +21,9 @@ workloads*, OSDI 2020, sections 3 and 4, and its program (scheduler/policies).
 
 All but the last have one form: maximise z, where every job i gets at least z x need[i]. HiGHS
 solves them, through SciPy; on one kind without pairs the optimum has a closed form. Optima are
-often not unique. Of those with the largest z, a vertex with the largest sum of what jobs get over
-their needs is taken, so no GPU that helps is left out. Under `ftf` that sum would first serve the
-jobs that need least. There, without pairs, the centre of all optima is taken (`centre.py`), as in
-the authors' program.
+often not unique. Of those with the largest z, `max_min` takes a vertex with the largest sum of what
+jobs get over their needs, so no GPU that helps is left out. Under `las` and `ftf`, without pairs,
+the centre of all optima can be taken instead (`centre.py`), as in the authors' program.
 """
 
 from __future__ import annotations
@@ -129,9 +128,13 @@ def isolated(jobs: Jobs) -> Floats:
     return result
 
 
-def least_attained_service(jobs: Jobs) -> Optimum:
-    """Max-min fairness: `value` is the least of gpus x gets / equal part."""
-    return max_min(jobs, equal_part(jobs) / jobs.gpus)
+def least_attained_service(jobs: Jobs, *, central: bool = False) -> Optimum:
+    """Max-min fairness: `value` is the least of gpus x gets / equal part.
+
+    `central`: the shares are the centre of all optima.
+    """
+    needs = equal_part(jobs) / jobs.gpus
+    return _central(jobs, needs) if central else max_min(jobs, needs)
 
 
 def makespan(jobs: Jobs, steps: Floats) -> Optimum:
@@ -140,8 +143,12 @@ def makespan(jobs: Jobs, steps: Floats) -> Optimum:
     return Optimum(1.0 / best.value, best.shares)
 
 
-def fairest(jobs: Jobs, steps: Floats, waited_s: Floats, isolated_s: Floats) -> Optimum:
+def fairest(
+    jobs: Jobs, steps: Floats, waited_s: Floats, isolated_s: Floats, *, central: bool = False
+) -> Optimum:
     """`value` is the least that the largest finish-time fairness can be.
+
+    `central`: the shares are the centre of all optima.
 
     The fairness of job i is (waited_s[i] + steps[i] / gets[i]) / isolated_s[i]: the time from its
     arrival to its finish over that in isolation. At a fairness r, job i needs steps / (r isolated_s
@@ -165,13 +172,13 @@ def fairest(jobs: Jobs, steps: Floats, waited_s: Floats, isolated_s: Floats) -> 
         elif fairness > tried * (1 + _CLOSE):
             break  # rounding allows no closer search
         tried = (least + value) / 2
-    if jobs.pairs is None:
-        shares = _central(jobs, steps / (value * isolated_s - waited_s))
+    if central:
+        shares = _central(jobs, steps / (value * isolated_s - waited_s)).shares
     return Optimum(value, shares)
 
 
-def _central(jobs: Jobs, needs: Floats) -> Floats:
-    """The centre of all optimal shares of `max_min`.
+def _central(jobs: Jobs, needs: Floats) -> Optimum:
+    """`max_min` with the centre of all optimal shares.
 
     Kinds without GPUs are left out, because shares there cannot be inside their bounds.
     """
@@ -181,7 +188,7 @@ def _central(jobs: Jobs, needs: Floats) -> Floats:
     shares = np.zeros(jobs.speeds.shape)
     gains = speeds / (needs * unit)[:, None]
     shares[:, there] = centre(gains, jobs.gpus, jobs.capacity[there])
-    return shares
+    return Optimum(float((jobs.gets(shares) / needs).min()), shares)
 
 
 def _largest(

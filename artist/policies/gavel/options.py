@@ -25,6 +25,12 @@ class GavelOptions(Options):
     reset_s: NonNegative = Field(
         default=1920.0, description="least time between two computations of shares, seconds"
     )
+    # The authors' solver, ECOS, ends near the centre.
+    optimum: Literal["centre", "vertex"] = Field(
+        default="centre",
+        description="which optimum las and ftf take without space sharing; at the vertex, jobs do "
+        "most",
+    )
     # OSDI 2020, section 3.1: policies with and without space sharing.
     space_sharing: bool = Field(
         default=False, description="whether two jobs with the same number of GPUs may share them"

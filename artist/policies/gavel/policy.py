@@ -49,14 +49,14 @@ all pairs.
 **Deviations.**
 
 - A round lasts `round_s`, not until the last job of it has done a whole number of steps.
-- Of several optima, the authors' solver takes one inside; here so only under `ftf`, without
-  space sharing (`allocation.py`). Jobs that need no more than they have get slower kinds there than
-  they could.
+- Of several optima, the authors' solver, ECOS, takes one inside, but not quite the centre. Here
+  `las` and `ftf` take the centre, so that gangs that need no more get slower kinds than they could,
+  as in the paper; with space sharing or `optimum=vertex`, the one where jobs do most (`allocation.py`).
 - A job that has come since shares were computed gets GPUs that are left, but for `fifo` and `cost`.
   In the authors' program it waits for shares, and the GPUs stay free.
 - Under `cost`, jobs get only kinds on which they have a share. In the authors' program they get all
-  that are left, at any price: on two of its traces of 800 jobs, with gangs and without, GPU time
-  would cost 4 and 7 % more than under `las`. Here it costs 20 and 21 % less.
+  that are left, at any price. On two of its traces of 800 jobs, with gangs and without, GPU time
+  costs 19 and 22 % less than under `las`.
 - With `aware=false`, work is time on a job's fastest kind under `ftf` and `makespan`. In the
   authors' program it is time on V100s.
 - `makespan` is the optimum, which the authors' program searches within 5 %.

@@ -244,9 +244,20 @@ def test_the_centre_is_where_the_product_of_all_slack_is_largest() -> None:
 def test_fair_shares_are_central() -> None:
     jobs = jobs_of([[1, 0], [0, 4]], [1, 2], [1, 3])
     steps, waited_s = np.array([10.0, 10.0]), np.zeros(2)
-    found = fairest(jobs, steps, waited_s, np.array([10.0, 10.0]))
+    found = fairest(jobs, steps, waited_s, np.array([10.0, 10.0]), central=True)
     assert found.value == pytest.approx(1.0)
     assert found.shares == pytest.approx(centre(jobs.speeds, jobs.gpus, jobs.capacity), abs=1e-6)
+
+
+def test_shares_of_attained_service_can_be_central_too() -> None:
+    # Job 1 needs a quarter of kind 1 for what job 0 gets, and may have all of it.
+    jobs = jobs_of([[1, 0], [0, 4]], [1, 2], [1, 3])
+    needs = equal_part(jobs) / jobs.gpus
+    central = centre(jobs.speeds / needs[:, None], jobs.gpus, jobs.capacity)
+    found = least_attained_service(jobs, central=True)
+    assert found.shares == pytest.approx(central, abs=1e-6)
+    assert found.value == pytest.approx(least_attained_service(jobs).value)
+    assert least_attained_service(jobs).shares == pytest.approx(np.eye(2))
 
 
 def test_fair_shares_are_as_if_a_kind_without_gpus_were_not_there() -> None:
@@ -254,7 +265,7 @@ def test_fair_shares_are_as_if_a_kind_without_gpus_were_not_there() -> None:
     there = jobs._replace(speeds=jobs.speeds[:, 1:], capacity=jobs.capacity[1:])
     steps, waited_s = np.array([100.0, 100.0, 50.0]), np.array([0.0, 10.0, 20.0])
     isolated_s = steps / isolated(there)
-    found, alone = (fairest(x, steps, waited_s, isolated_s) for x in (jobs, there))
+    found, alone = (fairest(x, steps, waited_s, isolated_s, central=True) for x in (jobs, there))
     assert_possible(jobs, found)
     assert found.value == pytest.approx(alone.value)
     assert found.shares[:, 1:] == pytest.approx(alone.shares, abs=1e-6)
