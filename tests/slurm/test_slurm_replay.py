@@ -247,6 +247,7 @@ def test_a_job_that_still_runs_holds_its_gpus_until_the_log_ends(
         ("gres/gpu:h100=4,gres/gpu=4", "sbatch a.sh"),
         ("gres/gpu=4", "sbatch -G H100:4 a.sh"),
         ("gres/gpu=4", "sbatch --gres=fast:1,gpu:h100:4 a.sh"),
+        ("gres/gpu=4", "sbatch --comment=for me -G h100:4 a.sh"),
     ],
 )
 def test_a_job_gets_gpus_of_the_kind_that_it_asked_for(
@@ -259,6 +260,6 @@ def test_a_job_gets_gpus_of_the_kind_that_it_asked_for(
     head, *_ = SACCT.splitlines()
     at = "2026-01-02T03:00"
     row = f"1|ann|v|{at}:00|{at}:00|{at}:50|COMPLETED|{req_tres}|gres/gpu=4|g1|00:01:00|1||None"
-    (tmp_path / "sacct.txt").write_text(f"{head}|SubmitLine\n{row}|{line}\n")
+    (tmp_path / "sacct.txt").write_text(f"{head}|SubmitLine|Comment\n{row}|{line}|for me\n")
     (start,) = replay(tmp_path, tmp_path / "inputs").starts
     assert start.simulated_machines == {"g2"}

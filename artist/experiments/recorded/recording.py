@@ -40,7 +40,7 @@ from artist.workload.job import Job
 _NEEDED = ("JobID", "Submit", "Start")
 _KEPT = (
     *_NEEDED, "Eligible", "End", "State", "JobName", "NodeList", "Flags", "Reason", "ReqTRES",
-    "SubmitLine",
+    "SubmitLine", "Comment",
 )  # fmt: skip
 """The columns of runs to keep in memory; a log may be long."""
 
@@ -174,7 +174,7 @@ def _of_asked_kinds(
 
     def asked(job: Job) -> tuple[str, ...]:
         first = runs[job.id][0]
-        line = one_word_each(first.text("SubmitLine"), first.text("JobName"))
+        line = one_word_each(*map(first.text, ("SubmitLine", "JobName", "Comment")))
         found = _KIND.findall(first.text("ReqTRES")) or [gpu_kind_of(line)]
         return tuple(names[x.lower()] for x in found if x.lower() in names)
 
