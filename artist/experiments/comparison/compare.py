@@ -125,8 +125,6 @@ def compare(
     begin = (seeds, permutations)
     if until is not None:
         begin = _grown(begin, max(FIRST_LOOK, _independent(begin)))
-        if budget < (least := _independent(begin)):
-            raise ConfigError(f"--budget {budget}: expected at least {least}, to begin with")
     setting, variants = variants_of(scenario, policies, vary)
     _check_count(len(variants), *(begin if until is None else _grown(begin, budget)))
     scenarios = [one.scenario for one in variants]
@@ -172,7 +170,7 @@ def replicates_by_default(
     while something is undecided.
 
     Raises:
-        ConfigError: no seed or no permutation.
+        ConfigError: no seed, no permutation, or a budget below the replicates to begin with.
     """
     if permutations is None:
         if seeds == 1 and until is None:
@@ -180,7 +178,11 @@ def replicates_by_default(
         permutations = PERMUTATIONS if seeds == 1 else 1
     if seeds < 1 or permutations < 1:
         raise ConfigError(f"--seeds {seeds} --permutations {permutations}: at least 1 of each")
-    return permutations, until, BUDGET if budget is None else budget
+    budget = BUDGET if budget is None else budget
+    least = max(FIRST_LOOK, _independent((seeds, permutations)))
+    if until is not None and budget < least:
+        raise ConfigError(f"--budget {budget}: expected at least {least}, to begin with")
+    return permutations, until, budget
 
 
 def check_shares(equivalence: float, until: Until) -> None:
