@@ -1,6 +1,7 @@
 """Options that several commands share, and the scenario that they describe.
 
-The options of `artist latency` and `artist render` are in `query_options.py`.
+The options of `artist latency` and `artist render` are in `query_options.py`, those of the commands
+that read what Slurm recorded in `slurm_options.py`.
 """
 
 from __future__ import annotations
@@ -135,22 +136,6 @@ Sets = Annotated[
         metavar="KEY=VALUE",
         help="Set policy.KEY, system.KEY, fabric.LEVEL.KEY, contention.KEY, checkpoint.KEY, "
         "data.KEY or any setting of a scenario.",
-    ),
-]
-
-# What a Slurm recorded.
-SlurmFolder = Annotated[
-    Path,
-    typer.Argument(metavar="DIR", help="Output of Slurm's commands; see docs/how-to/slurm.md."),
-]
-KeepNames = Annotated[
-    bool,
-    typer.Option("--keep-names", help="Keep user names instead of replacing them by pseudonyms."),
-]
-Phases = Annotated[
-    int,
-    typer.Option(
-        min=1, max=100, help="Number of runs, each with different phases of Slurm's cycles."
     ),
 ]
 

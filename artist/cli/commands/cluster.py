@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from artist.cli import options
+from artist.cli import options, slurm_options
 from artist.cli.output import Format, note, print_facts, print_json, print_table, print_text
 from artist.errors import ConfigError
 from artist.units import bandwidth_texts, latency_text, ratio_text
@@ -82,7 +82,7 @@ def import_(
         ),
     ],
     out: Annotated[Path, typer.Option(help="Cluster file to write: FILE.yaml.")],
-    keep_names: options.KeepNames = False,
+    keep_names: slurm_options.KeepNames = False,
     overwrite: options.OverwriteFiles = False,
     format_: options.FormatOption = Format.TABLE,
 ) -> None:

@@ -41,8 +41,7 @@ def compare(
         list[str] | None,
         typer.Option(
             metavar="SETTING=A,B,...",
-            help="Compare values of a setting, also relative ones (x2, +2). Given twice: "
-            "compare all combinations.",
+            help="Compare values of a setting, also x2 or +2. Given twice: all combinations.",
         ),
     ] = None,
     across: Annotated[
@@ -126,9 +125,7 @@ def compare(
     out: Annotated[
         Path | None, typer.Option(help="Keep all runs in a folder, for --resume and for reports.")
     ] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Reuse the runs that are complete.")
-    ] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Reuse complete runs.")] = False,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace what --values and --out wrote before.")
     ] = False,
@@ -335,9 +332,7 @@ def _runner(
         yield kept
         kept.write_results()
         if kept.reused:
-            note(
-                f"{kept.reused:,} {'run was' if kept.reused == 1 else 'runs were'} in {out} already"
-            )
+            note(f"{out} already had {counted(kept.reused, 'run')}")
 
 
 def _without_reused(show: Callable[[int, int], None], runner: Runner) -> Callable[[int, int], None]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from artist.cli import options
+from artist.cli import options, slurm_options
 from artist.cli.output import Format, note, print_facts, print_json, print_table, print_text
 from artist.errors import ConfigError, TraceError, shortened
 from artist.results.terms.number_text import DisplayUnit, column_unit, in_unit, percent, time_text
@@ -27,7 +27,7 @@ _EARLIER = 10
 
 
 def forecast(
-    folder: options.SlurmFolder,
+    folder: slurm_options.SlurmFolder,
     job: Annotated[str | None, typer.Option(help="A waiting job (default: all).")] = None,
     gpus: Annotated[
         int | None, typer.Option(min=1, help="GPUs of a job that is not yet submitted.")
@@ -68,7 +68,7 @@ def forecast(
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of all random draws.")] = 0,
-    keep_names: options.KeepNames = False,
+    keep_names: slurm_options.KeepNames = False,
     format_: options.FormatOption = Format.TABLE,
     quiet: options.NoHints = False,
 ) -> None:

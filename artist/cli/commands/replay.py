@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from artist.cli import options
+from artist.cli import options, slurm_options
 from artist.cli.output import Format, note, print_facts, print_json, print_table, print_text
 from artist.errors import ConfigError
 from artist.units import counted
@@ -31,8 +31,8 @@ def replay(
         Path | None,
         typer.Option(help="Run directory to write; its cluster and trace go to RUN.inputs."),
     ] = None,
-    keep_names: options.KeepNames = False,
-    phases: options.Phases = 5,
+    keep_names: slurm_options.KeepNames = False,
+    phases: slurm_options.Phases = 5,
     sets: options.Sets = None,
     overwrite: options.Overwrite = False,
     format_: options.FormatOption = Format.TABLE,

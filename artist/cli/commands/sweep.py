@@ -50,9 +50,7 @@ def sweep(
     workers: Annotated[
         int | None, typer.Option(min=1, help="Worker processes (default: all cores).")
     ] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Reuse the runs that are complete.")
-    ] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Reuse complete runs.")] = False,
     overwrite: options.Overwrite = False,
     format_: options.FormatOption = Format.TABLE,
     quiet: options.Quiet = False,

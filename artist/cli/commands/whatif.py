@@ -8,13 +8,13 @@ from typing import Annotated
 
 import typer
 
-from artist.cli import options
+from artist.cli import options, slurm_options
 from artist.cli.output import Format, note, print_json, print_table, print_text
 from artist.errors import ConfigError
 
 
 def whatif(
-    folder: options.SlurmFolder,
+    folder: slurm_options.SlurmFolder,
     changes: Annotated[
         list[str] | None,
         typer.Option(
@@ -40,8 +40,8 @@ def whatif(
     out: Annotated[
         Path | None, typer.Option(metavar="FILE.md", help="Page to write, in Markdown.")
     ] = None,
-    keep_names: options.KeepNames = False,
-    phases: options.Phases = 5,
+    keep_names: slurm_options.KeepNames = False,
+    phases: slurm_options.Phases = 5,
     overwrite: options.OverwriteFiles = False,
     format_: options.FormatOption = Format.TABLE,
     quiet: options.Quiet = False,
