@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from artist.errors import ConfigError
-from artist.io.optional_libraries import check_extra
+from artist.io.optional_libraries import check_import
 from artist.io.writing import check_new_file, whole_file
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def new_figure() -> Figure:
     Raises:
         ConfigError: matplotlib is missing.
     """
-    check_extra("--plot", "matplotlib", extra="plot")
+    check_import("--plot", "matplotlib.figure", extra="plot")
     from matplotlib.figure import Figure
 
     return Figure(figsize=(7, 4.5), layout="constrained")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -28,6 +29,23 @@ def check_extra(who: str, *libraries: str, extra: str = "rl") -> None:
         raise ConfigError(
             f"{who} needs {', '.join(missing)}, which {are} not installed: {install(extra)}"
         )
+
+
+def check_import(who: str, module: str, *, extra: str) -> None:
+    """Check that a module of an extra can be imported. `who` needs it.
+
+    Raises:
+        ConfigError: its library is missing, or is installed but broken.
+    """
+    library = module.partition(".")[0]
+    check_extra(who, library, extra=extra)
+    try:
+        import_module(module)
+    except ImportError as cause:
+        raise ConfigError(
+            f"{who} needs {library}, which is installed but cannot be imported ({cause}): "
+            f"{install(extra)} --force-reinstall"
+        ) from cause
 
 
 @contextmanager

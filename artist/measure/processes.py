@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from artist.errors import BackendError, ConfigError
-from artist.io.optional_libraries import check_extra
+from artist.io.optional_libraries import check_import
 from artist.measure.all_reduces import AllReduceTimes, time_all_reduces
 from artist.measure.step import MeasuredStep, build, measure_step
 from artist.workload.gpus import Precision
@@ -84,7 +84,7 @@ def chosen_device(device: str) -> tuple[str, int]:
     Raises:
         ConfigError: torch is missing, or finds no GPU although one was requested.
     """
-    check_extra("artist measure", "torch", extra="torch")
+    check_import("artist measure", "torch", extra="torch")
     import torch
 
     gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0

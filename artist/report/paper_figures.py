@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from artist.errors import ConfigError
 from artist.io.figures import draw_to
-from artist.io.optional_libraries import check_extra
+from artist.io.optional_libraries import check_import
 from artist.io.partials import remove_leftovers
 from artist.io.writing import refuse_special, scratch_folder, sync
 from artist.report.drawing import cluster_timeline, draw
@@ -47,7 +47,7 @@ def check_folder(folder: Path, *, overwrite: bool = False) -> None:
     Raises:
         ConfigError: matplotlib is missing, or the folder is a file, holds files or is not writable.
     """
-    check_extra("--figures", "matplotlib", extra="plot")
+    check_import("--figures", "matplotlib.figure", extra="plot")
     parent = folder if folder.is_dir() else folder.absolute().parent
     if folder.exists() and not folder.is_dir():
         raise ConfigError(f"--figures {folder}: is a file; give a folder")

@@ -14,7 +14,7 @@ import numpy as np
 
 from artist.config import Scenario
 from artist.errors import ConfigError, shortened
-from artist.io.optional_libraries import check_extra
+from artist.io.optional_libraries import check_import
 from artist.registry import UnknownNameError
 from artist.results.run_directory import check_target, write_run
 from artist.results.table_files import arrow_table
@@ -296,7 +296,7 @@ def _axes(ax: Axes | None) -> Axes:
     """The axes given, or new ones."""
     if ax is not None:
         return ax
-    check_extra("Result.plot", "matplotlib", extra="plot")
+    check_import("Result.plot", "matplotlib.pyplot", extra="plot")
     from matplotlib import pyplot
 
     return pyplot.subplots(layout="constrained")[1]
