@@ -263,3 +263,25 @@ def test_a_job_gets_gpus_of_the_kind_that_it_asked_for(
     (tmp_path / "sacct.txt").write_text(f"{head}|SubmitLine|Comment\n{row}|{line}|for me\n")
     (start,) = replay(tmp_path, tmp_path / "inputs").starts
     assert start.simulated_machines == {"g2"}
+
+
+@pytest.mark.parametrize(
+    ("partition", "machine"), [("all", "g2"), ("old", "g1"), ("old,new", "g2"), ("", "g2")]
+)
+def test_a_kind_that_the_partitions_of_a_job_have_no_more_is_ignored(
+    tmp_path: Path, partition: str, machine: str
+) -> None:
+    folder(tmp_path)
+    (tmp_path / "nodes.txt").write_text(
+        NODES.replace("gpu:8", "gpu:a100:8", 1).replace("gpu:8", "gpu:h100:8")
+    )
+    (tmp_path / "partitions.txt").write_text(
+        "PartitionName=all Nodes=ALL Default=YES\nPartitionName=old Nodes=g1\n"
+        "PartitionName=new Nodes=g2\n"
+    )
+    head, *_ = SACCT.splitlines()
+    at = "2026-01-02T03:00"
+    row = f"1|ann|v|{at}:00|{at}:00|{at}:50|COMPLETED|gres/gpu:h100=4|gres/gpu=4|g1|00:01:00|1||x"
+    (tmp_path / "sacct.txt").write_text(f"{head}|Partition\n{row}|{partition}\n")
+    (start,) = replay(tmp_path, tmp_path / "inputs").starts
+    assert start.simulated_machines == {machine}

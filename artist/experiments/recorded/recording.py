@@ -9,7 +9,7 @@ run is a job of its own.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -27,7 +27,7 @@ from artist.policies.slurm.settings import settings_of
 from artist.slurm.cluster_import import cluster_document, lacked
 from artist.slurm.facts import SlurmFacts
 from artist.slurm.submit_line import gpu_kind_of, one_word_each
-from artist.slurm.texts import Record, log_rows, settings, unpacked
+from artist.slurm.texts import Record, hosts, log_rows, settings, unpacked
 from artist.trace.foreign.sacct import following, goes_on
 from artist.trace.native.choices import Fractional, Rules
 from artist.trace.native.time_units import moment_s, zoned_s
@@ -117,10 +117,10 @@ def read_recording(
         still_running=True,
     )  # fmt: skip
     read = read_trace(log, format_="sacct", rules=rules)
-    trace = _in_partitions_with_gpus(read, SlurmFacts(**document["slurm"]))
-    runs = runs_of(log)
-    kinds = {one["kind"] for one in units(document, "machine") if "kind" in one}
-    trace = _of_asked_kinds(trace, runs, kinds)
+    slurm, runs = SlurmFacts(**document["slurm"]), runs_of(log)
+    trace = _in_partitions_with_gpus(read, slurm)
+    kinds = {x["name"]: x["kind"] for x in units(document, "machine") if "kind" in x}
+    trace = _of_asked_kinds(trace, runs, slurm, kinds)
     epoch_s = _epoch_s(trace, runs)
     chosen = {
         "cluster": str(cluster),
@@ -165,17 +165,29 @@ def _in_partitions_with_gpus(trace: Trace, slurm: SlurmFacts) -> Trace:
 
 
 def _of_asked_kinds(
-    trace: Trace, runs: Mapping[str, Sequence[Record]], kinds: Collection[str]
+    trace: Trace, runs: Mapping[str, Sequence[Record]], slurm: SlurmFacts, kinds: Mapping[str, str]
 ) -> Trace:
-    """The trace with the kind of GPUs that each job asked for, if the cluster has several."""
-    if len(kinds) < 2:
+    """The trace with the kind of GPUs that each job asked for, if the cluster has several.
+
+    `kinds` has the kind of each machine. A kind that the job's partitions lack does not count: they
+    had other machines when it ran.
+    """
+    if len({*kinds.values()}) < 2:
         return trace
-    names = {kind.lower(): kind for kind in kinds}
+    of_partition = {
+        name: {*kinds.values()}
+        if x.nodes == "ALL"
+        else {kinds[host] for host in hosts(x.nodes, "slurm.partitions") if host in kinds}
+        for name, x in slurm.gpu_partitions.items()
+    }
 
     def asked(job: Job) -> tuple[str, ...]:
         first = runs[job.id][0]
         line = one_word_each(*map(first.text, ("SubmitLine", "JobName", "Comment")))
         found = _KIND.findall(first.text("ReqTRES")) or [gpu_kind_of(line)]
+        partitions = str(job.hints.get("hint_partition") or slurm.default_partition).split(",")
+        there = (kind for x in partitions for kind in of_partition.get(x, kinds.values()))
+        names = {kind.lower(): kind for kind in there}
         return tuple(names[x.lower()] for x in found if x.lower() in names)
 
     return replace(trace, jobs=tuple(replace(x, gpu_kinds=asked(x)) for x in trace.jobs))
