@@ -275,6 +275,7 @@ def test_jobs_that_a_change_cancels_are_counted_and_in_no_mean(tmp_path: Path) -
         ("config.PreemptMode=WITHIN", "does not model PreemptMode=WITHIN"),
         ("config.SchedulerTimeSlice=5", "reads no such setting"),
         ("qos.high.GrpJobs=4 config.AccountingStorageEnforce=qos", "limits are not in force"),
+        ("config.SchedulerParameters.bf_interval=0", "its default in place of 0; use 1 to 10,800"),
         ("config.SchedulerParameters.bf_interval=soon", "bf_interval is 'soon'"),
         ("account.vision.GrpTRES=gres/gpu=8", "job '1' could never start: it takes 16 gres/gpu"),
         ("machines=1", "job '1' had 16 GPUs, and the cluster would have 8; leave fewer machines"),

@@ -23,7 +23,7 @@ from artist.errors import ConfigError, did_you_mean, shortened
 from artist.experiments.relative_values import changed_number, is_relative
 from artist.io.digests import pseudonym
 from artist.io.reading import as_float
-from artist.policies.slurm.settings import RESOURCES, is_counted
+from artist.policies.slurm.settings import PARAMETER_BOUNDS, RESOURCES, is_counted
 from artist.slurm.facts import ASSOC_LIMITS, QOS_LIMITS, UNLIMITED
 from artist.slurm.texts import host_list, hosts
 
@@ -209,7 +209,15 @@ def _configure(settings: Document, key: str, value: str, where: str) -> None:
         raise ConfigError(f"{where}: only {_PARAMETERS} has parts")
     parts = [part for part in settings.get(name, "").split(",") if part]
     now = {part.partition("=")[0]: part.partition("=")[2] for part in parts}
-    now[parameter] = str(_value(_as_number(now.get(parameter)), value, where))
+    changed = _value(_as_number(now.get(parameter)), value, where)
+    if (bounds := PARAMETER_BOUNDS.get(parameter)) and isinstance(changed, int | float):
+        least, most = bounds
+        if 0 <= changed < least or changed > most:
+            raise ConfigError(
+                f"{where}: Slurm takes its default in place of {changed:,}; use {least:,} to "
+                f"{most:,}"
+            )
+    now[parameter] = str(changed)
     settings[name] = ",".join(f"{one}={text}" if text else one for one, text in now.items())
 
 

@@ -34,12 +34,13 @@ _NUMBERS = {
     "bf_window_linear": 0, "batch_sched_delay": 3, "default_queue_depth": 100,
     "sched_interval": 60, "sched_max_job_start": 0, "preempt_reorder_count": 1,
 }  # fmt: skip
-# Of a number outside these bounds Slurm 22.05 takes the default.
-_BOUNDS = {
+PARAMETER_BOUNDS = {
     "bf_interval": (1, 10_800), "bf_window": (1, 43_200), "bf_resolution": (1, 3600),
     "bf_max_job_test": (1, 1_000_000), "bf_max_job_array_resv": (0, 1000),
     "bf_max_job_start": (0, 10_000),
 }  # fmt: skip
+"""Bounds of SchedulerParameters. For a number outside them Slurm 22.05 takes the default."""
+
 _SWITCHES = {"assoc_limit_stop", "preempt_youngest_first", "preempt_strict_order"}
 # `bf_job_part_count_reserve` and `partition_job_depth` would change starts: refused unless 0.
 _ONLY_ZERO = ("bf_job_part_count_reserve", "partition_job_depth")
@@ -223,7 +224,7 @@ def _scheduler_parameters(text: str) -> tuple[dict[str, int], frozenset[str], li
                 raise ConfigError(
                     f"SchedulerParameters: {name} is {shortened(value)}, expected a whole number"
                 )
-            least, most = _BOUNDS.get(name, (0, number))
+            least, most = PARAMETER_BOUNDS.get(name, (0, number))
             if number < 0:  # -1 may switch a scheduler off; else Slurm takes the default
                 others.append(f"SchedulerParameters={part}")
             elif least <= number <= most:
