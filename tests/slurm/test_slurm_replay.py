@@ -24,6 +24,7 @@ JobID|User|Account|Submit|Start|End|State|ReqTRES|AllocTRES|NodeList|Timelimit|R
 NODES = (
     "NodeName=g1 CPUTot=64 Gres=gpu:8 State=IDLE\n\nNodeName=g2 CPUTot=64 Gres=gpu:8 State=IDLE\n"
 )
+TWO_KINDS = NODES.replace("gpu:8", "gpu:a100:8", 1).replace("gpu:8", "gpu:h100:8")
 
 SCHEDULER = "bf_busy_nodes,bf_interval=5,sched_interval=5"
 
@@ -254,9 +255,7 @@ def test_a_job_gets_gpus_of_the_kind_that_it_asked_for(
     tmp_path: Path, req_tres: str, line: str
 ) -> None:
     folder(tmp_path)
-    (tmp_path / "nodes.txt").write_text(
-        NODES.replace("gpu:8", "gpu:a100:8", 1).replace("gpu:8", "gpu:h100:8")
-    )
+    (tmp_path / "nodes.txt").write_text(TWO_KINDS)
     head, *_ = SACCT.splitlines()
     at = "2026-01-02T03:00"
     row = f"1|ann|v|{at}:00|{at}:00|{at}:50|COMPLETED|{req_tres}|gres/gpu=4|g1|00:01:00|1||None"
@@ -272,9 +271,7 @@ def test_a_kind_that_the_partitions_of_a_job_have_no_more_is_ignored(
     tmp_path: Path, partition: str, machine: str
 ) -> None:
     folder(tmp_path)
-    (tmp_path / "nodes.txt").write_text(
-        NODES.replace("gpu:8", "gpu:a100:8", 1).replace("gpu:8", "gpu:h100:8")
-    )
+    (tmp_path / "nodes.txt").write_text(TWO_KINDS)
     (tmp_path / "partitions.txt").write_text(
         "PartitionName=all Nodes=ALL Default=YES\nPartitionName=old Nodes=g1\n"
         "PartitionName=new Nodes=g2\n"
