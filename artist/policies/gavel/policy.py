@@ -50,8 +50,8 @@ all pairs.
 
 - A round lasts `round_s`, not until the last job of it has done a whole number of steps.
 - Of several optima, the authors' solver, ECOS, takes one inside, but not quite the centre. Here
-  `las` and `ftf` take the centre, so that gangs that need no more get slower kinds than they could,
-  as in the paper; with space sharing or `optimum=vertex`, they take the one where jobs do most.
+  `las` and `ftf` take the centre: jobs that need no more, mostly gangs, get slower kinds than they
+  could, as there. With space sharing or `optimum=vertex`, they take the one where jobs do most.
 - A job that has come since shares were computed gets GPUs that are left, but for `fifo` and `cost`.
   In the authors' program it waits for shares, and the GPUs stay free.
 - Under `cost`, jobs get only kinds on which they have a share. In the authors' program they get all
