@@ -100,17 +100,16 @@ class Objective:
                 needs = (steps, np.array(waited), isolated_s)
         if beside is not None:
             jobs = beside.added(jobs, *needs)
-        # The centre is that of shares of jobs alone.
-        central = self._options.optimum == "centre" and jobs.pairs is None
+        inner = self._options.optimum == "inner" and jobs.pairs is None
         match self._options.objective:
             case "cost":
                 found = per_cost(jobs, np.array(prices))
             case "makespan":
                 found = makespan(jobs, *needs)
             case "ftf":
-                found = fairest(jobs, *needs, central=central)
+                found = fairest(jobs, *needs, inner=inner)
             case _:
-                found = least_attained_service(jobs, central=central)
+                found = least_attained_service(jobs, inner=inner)
         return jobs, found.shares
 
     def _in_isolation(self, jobs: Sequence[JobView], steps: Floats, speeds: Floats) -> Floats:

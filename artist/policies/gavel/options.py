@@ -25,9 +25,9 @@ class GavelOptions(Options):
     reset_s: NonNegative = Field(
         default=1920.0, description="least time between two computations of shares, seconds"
     )
-    # The authors' solver, ECOS, ends near the centre.
-    optimum: Literal["centre", "vertex"] = Field(
-        default="centre",
+    # interior_point.py: where the authors' solver ends.
+    optimum: Literal["inner", "vertex"] = Field(
+        default="inner",
         description="which optimum las and ftf take without space sharing; at the vertex, jobs do "
         "most",
     )

@@ -25,10 +25,15 @@ from artist.policies.gavel.allocation import (
     max_min,
     per_cost,
 )
-from artist.policies.gavel.centre import centre
+from artist.policies.gavel.interior_point import interior_optimum
 
-LINES = (Path(__file__).parent / "optima.csv").read_text(encoding="utf-8").splitlines()
-OPTIMA = list(csv.DictReader(line for line in LINES if not line.startswith("#")))
+
+def rows_of(name: str) -> list[dict[str, str]]:
+    lines = (Path(__file__).parent / name).read_text(encoding="utf-8").splitlines()
+    return list(csv.DictReader(line for line in lines if not line.startswith("#")))
+
+
+OPTIMA, INNER = rows_of("optima.csv"), rows_of("inner.csv")
 
 
 def jobs_of(speeds: list[list[float]], gpus: list[float], capacity: list[float]) -> Jobs:
@@ -228,34 +233,50 @@ def test_no_allocation_is_fairer_where_many_jobs_want_few_gpus(seed: int) -> Non
     assert reached.max() == pytest.approx(found.value, rel=1e-6)
 
 
-# -- the centre ---------------------------------------------------------------------------
+# -- the optimum at which an interior point method ends ----------------------------------
 
 
-def test_the_centre_is_where_the_product_of_all_slack_is_largest() -> None:
-    """Job 0 must have its kind all the time. Job 1 may have its own for a quarter of it, or all."""
-    jobs = jobs_of([[1, 0], [0, 4]], [1, 2], [1, 3])
-    share = np.linspace(0.25, 1, 750_001)[1:-1]
-    slack = (4 * share - 1) * (1 - share) * (3 - 2 * share) * share
-    found = centre(jobs.speeds, jobs.gpus, jobs.capacity)
-    assert found[0] == pytest.approx([1, 0], abs=1e-6)
-    assert found[1] == pytest.approx([0, share[slack.argmax()]], abs=1e-5)
+def inner(jobs: Jobs, needs: Floats) -> Floats:
+    alone = np.ones(len(jobs.gpus))
+    return interior_optimum(jobs.speeds / needs[:, None], jobs.gpus, jobs.capacity, alone)
 
 
-def test_fair_shares_are_central() -> None:
-    jobs = jobs_of([[1, 0], [0, 4]], [1, 2], [1, 3])
-    steps, waited_s = np.array([10.0, 10.0]), np.zeros(2)
-    found = fairest(jobs, steps, waited_s, np.array([10.0, 10.0]), central=True)
-    assert found.value == pytest.approx(1.0)
-    assert found.shares == pytest.approx(centre(jobs.speeds, jobs.gpus, jobs.capacity), abs=1e-6)
+@pytest.mark.parametrize("seed", sorted({row["seed"] for row in INNER}))
+def test_shares_are_those_at_which_ecos_ends(seed: str) -> None:
+    rows = [row for row in INNER if row["seed"] == seed]
+    expected = [[float(row[kind]) for kind in KINDS] for row in rows]
+    found = least_attained_service(instance(int(seed)).jobs, inner=True)
+    assert found.shares == pytest.approx(np.array(expected), abs=1e-4)
 
 
-def test_shares_of_attained_service_can_be_central_too() -> None:
+def test_a_job_has_equal_kinds_for_equal_times() -> None:
+    assert inner(jobs_of([[1, 1]], [1], [4, 4]), np.ones(1)) == pytest.approx(0.5)
+
+
+def test_equal_jobs_count_as_one_of_their_number() -> None:
+    speeds, gpus = [[1, 3], [2, 2], [2, 2], [2, 2], [5, 4]], [1, 2, 2, 2, 4]
+    jobs = jobs_of(speeds, gpus, [4, 3])
+    one, of = [0, 1, 4], [0, 1, 1, 1, 2]
+    found = interior_optimum(
+        jobs.speeds[one], jobs.gpus[one], jobs.capacity, np.array([1.0, 3.0, 1.0])
+    )
+    assert found[of] == pytest.approx(inner(jobs, np.ones(5)), abs=1e-6)
+
+
+def test_fair_shares_can_be_inside() -> None:
     # Job 1 needs a quarter of kind 1 for what job 0 gets, and may have all of it.
     jobs = jobs_of([[1, 0], [0, 4]], [1, 2], [1, 3])
-    needs = equal_part(jobs) / jobs.gpus
-    central = centre(jobs.speeds / needs[:, None], jobs.gpus, jobs.capacity)
-    found = least_attained_service(jobs, central=True)
-    assert found.shares == pytest.approx(central, abs=1e-6)
+    steps, waited_s = np.array([10.0, 10.0]), np.zeros(2)
+    found = fairest(jobs, steps, waited_s, np.array([10.0, 10.0]), inner=True)
+    assert found.value == pytest.approx(1.0)
+    assert found.shares == pytest.approx(inner(jobs, np.ones(2)), abs=1e-6)
+    assert 0.25 < found.shares[1, 1] < 1
+
+
+def test_shares_of_attained_service_can_be_inside() -> None:
+    jobs = jobs_of([[1, 0], [0, 4]], [1, 2], [1, 3])
+    found = least_attained_service(jobs, inner=True)
+    assert found.shares == pytest.approx(inner(jobs, equal_part(jobs) / jobs.gpus), abs=1e-6)
     assert found.value == pytest.approx(least_attained_service(jobs).value)
     assert least_attained_service(jobs).shares == pytest.approx(np.eye(2))
 
@@ -265,7 +286,7 @@ def test_fair_shares_are_as_if_a_kind_without_gpus_were_not_there() -> None:
     there = jobs._replace(speeds=jobs.speeds[:, 1:], capacity=jobs.capacity[1:])
     steps, waited_s = np.array([100.0, 100.0, 50.0]), np.array([0.0, 10.0, 20.0])
     isolated_s = steps / isolated(there)
-    found, alone = (fairest(x, steps, waited_s, isolated_s, central=True) for x in (jobs, there))
+    found, alone = (fairest(x, steps, waited_s, isolated_s, inner=True) for x in (jobs, there))
     assert_possible(jobs, found)
     assert found.value == pytest.approx(alone.value)
     assert found.shares[:, 1:] == pytest.approx(alone.shares, abs=1e-6)
@@ -274,7 +295,7 @@ def test_fair_shares_are_as_if_a_kind_without_gpus_were_not_there() -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10**6))
-def test_the_centre_is_an_optimum_and_serves_equal_jobs_equally(seed: int) -> None:
+def test_it_is_an_optimum_and_serves_equal_jobs_equally(seed: int) -> None:
     draw = np.random.default_rng(seed)
     count, kinds = int(draw.integers(1, 30)), int(draw.integers(1, 4))
     speeds = draw.uniform(0.1, 10, (count, kinds)) * (draw.random((count, kinds)) > 0.2)
@@ -284,7 +305,7 @@ def test_the_centre_is_an_optimum_and_serves_equal_jobs_equally(seed: int) -> No
     if seed % 3 == 0:
         jobs = jobs._replace(speeds=agnostic(jobs.speeds))
     best = max_min(jobs, np.ones(2 * count))
-    shares = centre(jobs.speeds, jobs.gpus, jobs.capacity)
-    assert_possible(jobs, Optimum(best.value, shares))
-    assert (jobs.speeds * shares).sum(axis=1).min() == pytest.approx(best.value, rel=1e-6)
-    assert (shares[:count] == shares[count:]).all()
+    found = fairest(jobs, np.ones(2 * count), np.zeros(2 * count), np.ones(2 * count), inner=True)
+    assert_possible(jobs, found)
+    assert gets(jobs, found).min() == pytest.approx(best.value, rel=2e-6)
+    assert (found.shares[:count] == found.shares[count:]).all()

@@ -105,12 +105,12 @@ def test_jobs_that_are_faster_on_one_kind_take_turns_there() -> None:
 def test_a_gang_gets_more_of_what_others_need_not_at_the_vertex(objective: str) -> None:
     jobs = [*(job(name, iterations=20_000) for name in "abc"), job("gang", 4, 20_000)]
     tree = cluster("old", "new", gpus=4)
-    central, most = (
+    inside, most = (
         finishes(ran(jobs, tree, objective=objective, optimum=optimum))
-        for optimum in ("centre", "vertex")
+        for optimum in ("inner", "vertex")
     )
-    assert most["gang"] < central["gang"]
-    assert most["a"] > central["a"]
+    assert most["gang"] < inside["gang"]
+    assert most["a"] > inside["a"]
 
 
 def test_jobs_that_prefer_different_kinds_stay_on_them() -> None:
