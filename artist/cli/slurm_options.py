@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated
 
 import typer
+
+from artist.errors import TraceError
 
 SlurmFolder = Annotated[
     Path,
@@ -21,3 +26,17 @@ Phases = Annotated[
         min=1, max=100, help="Number of runs, each with different phases of Slurm's cycles."
     ),
 ]
+
+_COLUMNS = {"hint_nodes": "ReqNodes", "hint_partition": "Partition", "hint_qos": "QOS"}
+
+
+@contextmanager
+def in_columns_of_sacct(others: Mapping[str, str] = MappingProxyType({})) -> Iterator[None]:
+    """Tell errors about a job in columns of sacct, not in those of artist's traces."""
+    try:
+        yield
+    except TraceError as cause:
+        message = str(cause)
+        for name, column in {**_COLUMNS, **others}.items():
+            message = message.replace(name, column)
+        raise TraceError(message) from cause

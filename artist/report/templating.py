@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from artist.io.templates import environment
-from artist.results.terms.number_text import listed, percent, plain, short
+from artist.results.terms.number_text import job_text, listed, percent, plain, short
 from artist.units import counted, size_text
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def _environment() -> jinja2.Environment:
     layout = {"trim_blocks": True, "lstrip_blocks": True, "keep_trailing_newline": True}
     made = environment(folder, autoescape=True, **layout)
     made.filters |= {
-        "counted": counted, "headings": _headings, "listed": listed, "percent": percent,
-        "plain": plain, "short": short, "size": size_text,
+        "counted": counted, "headings": _headings, "job_text": job_text, "listed": listed,
+        "percent": percent, "plain": plain, "short": short, "size": size_text,
     }  # fmt: skip
     return made

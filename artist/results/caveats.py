@@ -15,7 +15,7 @@ from artist.cluster.tree import ClusterTree
 from artist.errors import shortened
 from artist.results.statistics.sorted_values import percentile
 from artist.results.terms.columns import Table
-from artist.results.terms.number_text import listed, percent, short, time_text
+from artist.results.terms.number_text import job_text, listed, percent, short, time_text
 from artist.units import counted, ratio_text
 
 FREE_PREEMPTIONS = "Preemptions cost nothing here; --set restart_s=SECONDS gives them a cost."
@@ -92,10 +92,13 @@ def last_job_sentence(jobs: Table, makespan_s: float, placements: Table) -> str:
     times = times_as_long(ran_s / float(jobs["alone_s"][last]))
     makespan = f"{percent(ran_s / makespan_s)} % of the makespan"
     return (
-        f"Job {jobs['job_id'][last]} ({jobs['model'][last]}, "
-        f"{counted(int(jobs['gpus'][last]), 'GPU')}) finished last. It ran for {makespan}, "
+        f"Job {_which(jobs, last)} finished last. It ran for {makespan}, "
         f"{times} in isolation{_as_submitted(jobs, last, placements)}{_slowed(jobs, last)}."
     )
+
+
+def _which(jobs: Table, row: int) -> str:
+    return job_text(str(jobs["job_id"][row]), str(jobs["model"][row]), int(jobs["gpus"][row]))
 
 
 def _as_submitted(jobs: Table, row: int, placements: Table) -> str:
@@ -168,10 +171,8 @@ def slowest_job_sentence(jobs: Table, placements: Table, *, spreads: bool = True
     slowest = int(np.argmax(ratios))
     if not ratios[slowest] > SPREAD_TOO_FAR:
         return ""
-    job = jobs["job_id"][slowest]
     told = (
-        f"Job {job} ({jobs['model'][slowest]}, {counted(int(jobs['gpus'][slowest]), 'GPU')}) ran "
-        f"{short(float(ratios[slowest]))} times as long as isolated"
+        f"Job {_which(jobs, slowest)} ran {short(float(ratios[slowest]))} times as long as isolated"
     )
     if _REMOTE in str(jobs["source"][slowest]):
         return f"{told}; it read tables over the network between regions."
@@ -182,7 +183,7 @@ def slowest_job_sentence(jobs: Table, placements: Table, *, spreads: bool = True
     closest_s = max(0.0, alone_s - float(jobs["ideal_s"][slowest]))
     spread_s = float(jobs["comm_s"][slowest]) - closest_s - cost_s.get(_COSTS[_CONTENDED], 0.0)
     if 2 * spread_s > run_s - alone_s:
-        told += f", mostly spread over the level {_mostly_at(job, placements)}"
+        told += f", mostly spread over the level {_mostly_at(jobs['job_id'][slowest], placements)}"
         told += f"{_slowed(jobs, slowest)}."
         return f"{told} {_CLOSER}" if spreads else told
     most = max(cost_s, key=lambda what: cost_s[what])

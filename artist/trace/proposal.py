@@ -42,9 +42,9 @@ from artist.trace.native.time_units import (
     is_date,
     order_is_unknown,
 )
-from artist.trace.native.trace import UNKNOWN_MODEL
 from artist.units import counted
 from artist.workload.division.job_parallelism import JobParallelism, words
+from artist.workload.job import UNKNOWN_MODEL
 from artist.workload.models import canonical, nearest_model
 
 # Why a column is guessed whose name does not say what it holds.

@@ -12,6 +12,9 @@ from artist.workload.goodput import Goodput
 LOWEST_PRIORITY = 7
 """Priorities are 1 (highest) to 7 (MAST, section 4.2: seven priority levels)."""
 
+UNKNOWN_MODEL = "unknown"
+"""The model of a job for which the trace has none."""
+
 # Stands for "not given": `Job.__post_init__` replaces it with the job's own `gpus`.
 _AS_GPUS: Any = None
 

@@ -297,6 +297,8 @@ def test_a_job_that_makes_most_of_the_makespan_is_named() -> None:
         "Job b (resnet50, 1 GPU) finished last. It ran for 60 % of the makespan, 3 times as "
         "long as in isolation."
     )
+    unnamed = last_job_sentence({**jobs, "model": ["unknown"] * 2}, 100.0, stays)
+    assert unnamed.startswith("Job b (1 GPU) finished last.")
     assert not last_job_sentence(jobs, 120.0, stays)  # half is not most
     assert not last_job_sentence(jobs, 0.0, stays)  # as a broken summary may say
     elastic = last_job_sentence(jobs, 100.0, {**stays, "gpus": [8, 1, 2]})

@@ -587,6 +587,28 @@ def test_a_limit_of_each_job_is_named_and_not_taken_for_one_of_all_jobs_of_a_use
     assert max(seconds(row.start) for row in run(TWO, jobs, policy).jobs) < 10
 
 
+@pytest.mark.parametrize(
+    ("facts", "whose"),
+    [
+        ({"qos": [{"name": "q", "limits": {"MaxTRESPU": "gres/gpu=2"}}]}, "each user of QOS q"),
+        ({"qos": [{"name": "q", "limits": {"GrpTRES": "gres/gpu=2"}}]}, "QOS q"),
+        (
+            {"accounts": [{"name": "v", "user_limits": {"ann": {"GrpTRES": "gres/gpu=2"}}}]},
+            "user ann of account v",
+        ),
+    ],
+)
+def test_whose_limit_a_job_exceeds_is_told_in_words(facts: dict[str, Any], whose: str) -> None:
+    with pytest.raises(TraceError, match=f"takes 4 gres/gpu, and {whose} may hold 2;"):
+        starts([team("a", 0.0, 4, "v", "ann", qos="q")], settings=ENFORCED, **facts)
+
+
+def test_without_limits_no_job_is_kept_for_them() -> None:
+    policy = make_policy("slurm")
+    run(TWO, [team(str(x), float(x), 1, "v", "ann") for x in range(100)], policy)
+    assert len(policy._running.touched) < 20
+
+
 def replaced(qos: dict[str, str], account: dict[str, str], **user: str) -> list[str]:
     """Which of three jobs of a user with 1 GPU each wait for another one to end."""
     facts: dict[str, Any] = {

@@ -282,3 +282,13 @@ def test_a_kind_that_the_partitions_of_a_job_have_no_more_is_ignored(
     (tmp_path / "sacct.txt").write_text(f"{head}|Partition\n{row}|{partition}\n")
     (start,) = replay(tmp_path, tmp_path / "inputs").starts
     assert start.simulated_machines == {machine}
+
+
+def test_errors_name_columns_of_sacct(tmp_path: Path) -> None:
+    head, *rows = SACCT.splitlines()
+    lines = [f"{head}|QOS", *(f"{row}|gold" for row in rows)]
+    (folder(tmp_path) / "sacct.txt").write_text("\n".join(lines) + "\n")
+    (tmp_path / "qos.txt").write_text("Name|Priority\nnormal|1\n")
+    refused = CliRunner().invoke(application(), ["replay", str(tmp_path)])
+    assert "QOS is 'gold', which the cluster lacks" in str(refused.exception)
+    assert "hint" not in str(refused.exception)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,7 +11,7 @@ import typer
 
 from artist.cli import options, slurm_options
 from artist.cli.output import Format, note, print_facts, print_json, print_table, print_text
-from artist.errors import ConfigError, TraceError, shortened
+from artist.errors import ConfigError, shortened
 from artist.results.terms.number_text import DisplayUnit, column_unit, in_unit, percent, time_text
 from artist.units import counted, seconds_of
 
@@ -21,6 +20,13 @@ if TYPE_CHECKING:
 
 _COLUMNS = ("job", "GPUs", "median", "80 % from", "to", "never", "Slurm says", "did")
 
+_FLAGS = {
+    "correct gpus or": "correct --gpus or",
+    "hint_nodes": "--nodes",
+    "hint_partition": "--partition",
+    "hint_qos": "--qos",
+}
+"""What errors about the job that `--gpus` asks about call its flags."""
 _MOST_NAMED = 3
 _EARLIER = 10
 """Default of `--calibrate`. So many moments triple the time of a forecast."""
@@ -109,7 +115,7 @@ def forecast(
                 account,
                 user,
             )
-        try:
+        with slurm_options.in_columns_of_sacct({} if asked is None else _FLAGS):
             found = forecast_of(
                 folder,
                 Path(inputs),
@@ -122,10 +128,6 @@ def forecast(
                 keep_names=keep_names,
                 earlier=_EARLIER if calibrate is None else calibrate,
             )
-        except TraceError as cause:
-            if asked is None:
-                raise
-            raise TraceError(_in_flags(str(cause))) from cause
     if format_ is Format.JSON:
         print_json(_as_json(found))
         return
@@ -218,12 +220,6 @@ def _basis(found: Forecast) -> list[str]:
         *([f"Not modelled: {'; '.join(named)}{more}."] if named else []),
         "artist forecast DIR --check 20 says how often such intervals held on this log.",
     ]
-
-
-def _in_flags(message: str) -> str:
-    """An error about a job that `--gpus` asks about, in the names of its flags."""
-    message = message.replace("correct gpus or", "correct --gpus or")
-    return re.sub(r"\bhint_(nodes|partition|qos)\b", r"--\1", message)
 
 
 def _as_json(found: Forecast) -> dict[str, Any]:

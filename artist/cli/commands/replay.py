@@ -46,7 +46,7 @@ def replay(
         check_target(out, overwrite=overwrite)
         if (inputs := _inputs_of(out)).exists() and not overwrite:
             raise ConfigError(f"{inputs}: exists already; move it, or replace it with --overwrite")
-    with _inputs(out) as inputs:
+    with _inputs(out) as inputs, slurm_options.in_columns_of_sacct():
         found = replayed(folder, inputs, keep_names=keep_names, sets=sets or (), phases=phases)
         if out is not None:
             write_run(found.result, out, sys.argv, overwrite=overwrite)

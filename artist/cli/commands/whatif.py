@@ -57,7 +57,7 @@ def whatif(
         raise ConfigError("--change is given twice with the same value; give it once")
     if out is not None:
         check_new_file(out, "--out", overwrite=overwrite)
-    with TemporaryDirectory() as inputs:
+    with TemporaryDirectory() as inputs, slurm_options.in_columns_of_sacct():
         found = what_if(
             folder, Path(inputs), changes, keep_names=keep_names, phases=phases, fabric=fabric,
             models=options.pairs_of("models", models or ()),

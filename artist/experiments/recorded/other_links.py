@@ -31,9 +31,9 @@ from artist.experiments.relative_values import scenario_at
 from artist.run import build_calibration, build_cluster, build_fabric, build_latency
 from artist.slurm.texts import hosts
 from artist.trace.divided import with_axes
-from artist.trace.native.trace import UNKNOWN_MODEL, Trace
+from artist.trace.native.trace import Trace
 from artist.units import counted
-from artist.workload.job import Job
+from artist.workload.job import UNKNOWN_MODEL, Job
 
 KEYS = ("fabric", "system", "collectives")
 """Keys of a change of links; keys below them (`fabric.rack.bandwidth`) are allowed, too."""

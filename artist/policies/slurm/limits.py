@@ -33,7 +33,7 @@ from artist.policies.slurm.settings import OF_A_KIND, is_counted
 from artist.slurm.facts import ASSOC_LIMITS, QOS_LIMITS, UNLIMITED, SlurmFacts
 
 _RUN_MINUTES = "run minutes of "
-_QOS, _OF_USERS, _OF_ACCOUNTS = "qos", "qos of a user", "qos of an account"
+_QOS, _OF_USERS, _OF_ACCOUNTS = "QOS", "each user of QOS", "each account of QOS"
 
 Group = tuple[str, ...]
 """Whose limits they are, then whose use counts: a user, an account, or an empty text for all."""
@@ -119,8 +119,8 @@ class Limits:
                 if held.get(resource, 0.0) > limit:
                     raise TraceError(
                         f"job {shortened(request.job.id)} could never start: it takes "
-                        f"{held[resource]:g} {resource}, and {' '.join(group[:-1])} may hold "
-                        f"{limit:g}; raise the limit or leave the job out"
+                        f"{held[resource]:g} {resource}, and {_words(group)} may hold {limit:g}; "
+                        "raise the limit or leave the job out"
                     )
 
     def permits(self, request: Request, now_s: int, chosen: int | None) -> bool:
@@ -129,6 +129,7 @@ class Limits:
         `chosen` are the machines that it would get; None if they are not free, or do not matter.
         """
         if not self._limits and not self._most_jobs:
+            self._running.touched.clear()
             return True
         self._count()
         asked = self._asked(request)
@@ -281,13 +282,18 @@ class _Held:
         return machines
 
 
+def _words(whose: Group) -> str:
+    kind, name, *users = whose
+    return f"user {users[0]} of account {name}" if kind == "user" else f"{kind} {name}"
+
+
 def _amount(whose: Group, name: str, text: str) -> float:
     if text == UNLIMITED:
         return math.inf
     amount = as_float(text)
     if not 0 <= amount < 1e15:
         raise ConfigError(
-            f"limits of {' '.join(whose)}: {name} is {shortened(text)}, expected numbers as in "
+            f"limits of {_words(whose)}: {name} is {shortened(text)}, expected numbers as in "
             "gres/gpu=16"
         )
     return amount

@@ -6,6 +6,9 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from artist.units import counted
+from artist.workload.job import UNKNOWN_MODEL
+
 HOUR = 3600.0
 DAY = 24 * HOUR
 
@@ -68,6 +71,15 @@ def in_unit(value_s: float, unit: DisplayUnit) -> str:
 def gpu_hours_text(value_gpu_s: float) -> str:
     """GPU time in GPU-hours, e.g. `675.8 GPU-h`."""
     return f"{value_gpu_s / HOUR:,.1f} GPU-h" if value_gpu_s else "0 GPU-h"
+
+
+def job_text(job: str, model: str, gpus: int) -> str:
+    """A job with its model, if the trace names one, and its GPUs.
+
+    >>> job_text("7", "gpt2", 4), job_text("7", "unknown", 1)
+    ('7 (gpt2, 4 GPUs)', '7 (1 GPU)')
+    """
+    return f"{job} ({'' if model == UNKNOWN_MODEL else f'{model}, '}{counted(gpus, 'GPU')})"
 
 
 def plain(value: float) -> str:

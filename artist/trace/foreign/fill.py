@@ -38,9 +38,10 @@ from artist.rng import stream
 from artist.trace.foreign.model_names import known_model, meant, none_left, recognised
 from artist.trace.native.choices import Rules
 from artist.trace.native.model_words import without_batch
-from artist.trace.native.trace import UNKNOWN_MODEL, Trace
+from artist.trace.native.trace import Trace
 from artist.trace.synthetic.families import BATCH, COMPUTE_S, Floats
 from artist.units import counted
+from artist.workload.job import UNKNOWN_MODEL
 from artist.workload.models import canonical, catalogue
 
 KEEP, UNIFORM, MIX = "keep", "uniform", "mix"

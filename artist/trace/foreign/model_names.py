@@ -15,7 +15,7 @@ from functools import cache
 from artist.errors import ConfigError, shortened
 from artist.registry import UnknownNameError
 from artist.trace.native.model_words import batch_in, core, without_batch
-from artist.trace.native.trace import UNKNOWN_MODEL
+from artist.workload.job import UNKNOWN_MODEL
 from artist.workload.models import canonical, is_graph, is_spelled, settings
 
 

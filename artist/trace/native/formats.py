@@ -22,8 +22,8 @@ from artist.io.reading import as_float
 from artist.trace.native.alike import alike, is_end, is_no_run_time, unit_in
 from artist.trace.native.table import GPU_MEMORY, HINT_PREFIX, MAX_GPUS, MIG, SHARE, Table
 from artist.trace.native.time_units import ARRIVALS, DATE, is_date
-from artist.trace.native.trace import UNKNOWN_MODEL
 from artist.units import counted
+from artist.workload.job import UNKNOWN_MODEL
 
 # The columns of times above, for which a unit may be given.
 TIMES = (

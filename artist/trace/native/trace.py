@@ -18,11 +18,8 @@ from artist.io.digests import PREFIX, sha256
 from artist.registry import UnknownNameError
 from artist.trace.native.table import place
 from artist.units import counted
-from artist.workload.job import Job
+from artist.workload.job import UNKNOWN_MODEL, Job
 from artist.workload.tenants import Tenant
-
-UNKNOWN_MODEL = "unknown"
-"""The model of a job for which the trace has none."""
 
 
 @dataclass(frozen=True, slots=True)
