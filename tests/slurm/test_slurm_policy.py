@@ -14,7 +14,7 @@ from artist.policies.slurm.fair_share import FairShare
 from artist.policies.slurm.machines import Free, Machines, bits
 from artist.policies.slurm.request import RequestReader
 from artist.policies.slurm.reservations import Reservations
-from artist.policies.slurm.selection import Selection
+from artist.policies.slurm.selection import Selection, shares
 from artist.policies.slurm.settings import settings_of
 from artist.run.traces import cut_by
 from artist.slurm.facts import Account, SlurmFacts, SlurmReservation
@@ -236,6 +236,37 @@ def test_machines_of_a_low_weight_come_first() -> None:
         mask = selection.choose(request, Free([8] * 4, [9] * 4), machines.everything)
         assert mask is not None
         assert list(bits(mask)) == [2, 3]
+
+
+RACKS = cluster([8] * 4, [8] * 4, [8] * 4, [8] * 4)
+
+
+@pytest.mark.parametrize("settings", [{}, {"TopologyPlugin": "topology/tree"}])
+@pytest.mark.parametrize(
+    ("free", "gpus", "expected"),
+    [
+        ("4263 1527 0041 3265", 7, {7: 7}),
+        ("4263 1527 0041 3265", 8, {2: 6, 7: 2}),
+        ("4263 1527 0041 3265", 12, {2: 6, 7: 6}),
+        ("4263 1527 0041 3265", 14, {2: 6, 7: 7, 14: 1}),
+        ("2222 2222 2222 2222", 5, {0: 2, 1: 2, 2: 1}),
+        ("1234 5654 3212 3456", 20, {4: 5, 5: 6, 6: 5, 15: 4}),
+        ("0050 0500 0500 3333", 11, {2: 5, 5: 5, 9: 1}),
+        ("2222 3338 1111 1111", 9, {4: 3, 7: 6}),
+    ],
+)
+def test_gpus_of_several_machines_come_from_those_with_most_free(
+    free: str, gpus: int, expected: dict[int, int], settings: dict[str, str]
+) -> None:
+    """As a real Slurm 22.05 placed `sbatch --gpus`, with and without switches."""
+    machines = Machines(RACKS, None, SlurmFacts(settings=settings))
+    selection = Selection(machines, topology=bool(settings))
+    left = Free([int(x) for x in free.replace(" ", "")], [64] * 16)
+    request = RequestReader(machines, {}).request(Waiting(asked("a", gpus, 1, 1, nodes=0)))
+    mask = selection.choose(request, left, machines.everything)
+    assert mask is not None
+    held = dict(shares(request, left, mask))
+    assert held == expected
 
 
 QOS = [

@@ -281,6 +281,24 @@ def test_arguments_of_the_script_are_no_options(
     assert (hints["hint_nice"], hints["hint_dependency"]) == (nice, dependency)
 
 
+@pytest.mark.parametrize(
+    ("line", "got", "nodes"),
+    [
+        ("sbatch --gpus=12 a.sh", "2", "0"),
+        ("sbatch -G 4 a.sh", "1", "0"),
+        ("sbatch -G 8 -N 2 a.sh", "2", "2"),
+        ("sbatch --gres=gpu:4 a.sh --gpus=4", "1", "1"),
+        ("sbatch a.sh", "3", "0"),  # the script has --gpus
+    ],
+)
+def test_gpus_without_nodes_may_be_on_any_number_of_machines(
+    tmp_path: Path, line: str, got: str, nodes: str
+) -> None:
+    least = "2" if "-N 2" in line else "1"
+    found = one(tmp_path, SubmitLine=line, ReqNodes=least, NNodes=got)
+    assert found.hints["hint_nodes"] == nodes
+
+
 def test_options_after_a_name_or_a_comment_of_several_words_count(tmp_path: Path) -> None:
     """Slurm keeps no quotes around values, and sacct prints others as backticks."""
     line = 'sbatch -J a "b" c --comment=for (\\1 me --nice=5 a.sh'

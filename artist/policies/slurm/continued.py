@@ -14,7 +14,7 @@ from artist.policies.slurm.fair_share import UsageState
 from artist.policies.slurm.options import SlurmOptions
 from artist.policies.slurm.passes import SchedulingPass
 from artist.policies.slurm.policy import Slurm
-from artist.policies.slurm.selection import shares
+from artist.policies.slurm.selection import fits, shares
 from artist.rng import Draws
 from artist.units import Tick
 
@@ -99,7 +99,8 @@ class Continued(Slurm):
             machines = self._machines.known(self._past.starts[handle][1])
             accepted = self._machines.of_kinds(request.job.gpu_kinds)
             room = accepted & state.free.room(request.gpus, 0)
-            if request.spread or machines & ~room or machines.bit_count() != request.nodes:
+            held = machines.bit_count() == request.nodes or request.spread
+            if machines & ~room or not held or not fits(request, state.free, machines):
                 chosen = self._selection.choose(request, state.free, accepted)
                 if chosen is None:
                     continue

@@ -8,6 +8,7 @@ It is read from columns of a trace. `artist trace convert --from sacct` writes t
 | `hint_qos` | its name; none if not given |
 | `hint_time_limit_s` | the time limit; that of the partition if not given |
 | `hint_nodes` | machines, all with as many GPUs; one if not given, or those that have the GPUs |
+| | 0: any number with any GPUs, if no single machine has enough free (`--gpus`) |
 | `hint_cpus` | CPUs in all; one on each machine if not given |
 | `hint_tasks_per_node` | `--ntasks-per-node` |
 | `hint_job_number` | Slurm's number of the job, of an array the same for all tasks |
@@ -56,7 +57,7 @@ class Request:
     gpus: int
     """On each machine."""
     spread: bool
-    """Whether the GPUs may lie on any machines (`--gpus`); `nodes` and `gpus` are minimums then."""
+    """Whether the GPUs may lie on several machines (`--gpus`); `nodes` and `gpus` are minimums."""
     cpus: int
     """On each machine."""
     most_cpus: int
@@ -125,7 +126,8 @@ class RequestReader:
         if job.gpu_kinds:
             of += f" with {' or '.join(job.gpu_kinds)}"
         nodes = _count(job, "hint_nodes", 0)
-        spread = not nodes and job.gpus > partition.largest
+        any_number = str(job.hints.get("hint_nodes", "")) == "0"
+        spread = not nodes and (any_number or job.gpus > partition.largest)
         nodes = nodes or -(-job.gpus // partition.largest)
         gpus = 1 if spread else -(-job.gpus // nodes)
         if not spread and (job.gpus % nodes or self._machines.suiting(partition, gpus) < nodes):

@@ -4,6 +4,9 @@ Both take machines of a lower weight first. Without switches, neighbouring machi
 Slurm's order, form sets. The job gets the smallest set that suffices, else the largest one and then
 further sets. With switches it takes machines of one leaf switch after the other: a switch is better
 if it is nearer to those that the job has and fits the rest of the job no worse.
+
+GPUs of `--gpus` that no single machine has free come from those with most free GPUs. In Slurm's
+order, each gives all that are free until the job has enough.
 """
 
 from __future__ import annotations
@@ -30,8 +33,10 @@ class Selection:
     def choose(self, request: Request, free: Free, among: int) -> int | None:
         """The machines that a job gets among those of a bit set, or None if too few have room."""
         room = among & free.room(request.gpus, request.cpus)
-        if request.spread:
+        if request.spread and not (whole := among & free.room(request.job.gpus, request.cpus)):
             return _any_machines(request, free, room, self._machines.weights)
+        if request.spread:
+            room = whole
         if room.bit_count() < request.nodes:
             return None
         taken, left = 0, request.nodes
@@ -146,18 +151,15 @@ def shares(request: Request, free: Free, chosen: int) -> list[tuple[int, int]]:
     if not request.spread:
         return [(index, request.gpus) for index in bits(chosen)]
     taken, left = [], request.job.gpus
-    for index in sorted(bits(chosen), key=lambda index: -free.gpus[index]):
+    for index in bits(chosen):
         if count := min(left, free.gpus[index]):
             taken.append((index, count))
         left -= count
-    return sorted(taken)
+    return taken
 
 
 def _any_machines(request: Request, free: Free, room: int, weights: Sequence[int]) -> int | None:
-    """Machines that hold a job's `--gpus` together: low weights, then most free GPUs first.
-
-    This rule is artist's own, not Slurm's. None if all machines together have too few.
-    """
+    """Machines that hold a job's `--gpus` together; None if all together have too few."""
     chosen, left = 0, request.job.gpus
     for index in sorted(bits(room), key=lambda index: (weights[index], -free.gpus[index])):
         chosen |= 1 << index

@@ -222,7 +222,7 @@ def _asked(row: TraceRow) -> dict[str, object]:
     asked = options_of(line)
     at_once = _AT_ONCE.fullmatch(asked.get("array", ""))
     return {
-        "hint_nodes": whole(row.text("ReqNodes")) or whole(row.text("NNodes")),
+        "hint_nodes": _nodes(row, asked),
         "hint_cpus": whole(row.text("ReqCPUS")),
         "hint_tasks_per_node": _if(_COUNT, asked.get("ntasks-per-node", "")),
         "hint_nice": _if(_WHOLE, asked["nice"] or _NICE) if "nice" in asked else "",
@@ -231,6 +231,17 @@ def _asked(row: TraceRow) -> dict[str, object]:
         "hint_requeue": _requeue(line, asked),
         "hint_job_number": id_.partition("_")[0],
     }
+
+
+def _nodes(row: TraceRow, asked: Mapping[str, str]) -> str:
+    """How many machines a job asks for; 0 if any number will do (`--gpus` without `--nodes`).
+
+    ReqNodes is the least number. A job that got more asked for GPUs in the same way in its script.
+    """
+    least, held = (whole(row.text(name)) for name in ("ReqNodes", "NNodes"))
+    if asked.keys() & {"gpus", "G"} and not asked.keys() & {"nodes", "N"}:
+        return "0"
+    return "0" if least and held and int(held) > int(least) else least or held
 
 
 def whole(text: str) -> str:
