@@ -49,7 +49,7 @@ _SETTINGS = re.compile(
 _PARTITION_DEFAULTS = {
     "AllowGroups": "ALL", "AllowAccounts": "ALL", "AllowQos": "ALL", "AllocNodes": "ALL",
     "QoS": None, "DefaultTime": "", "DisableRootJobs": None, "ExclusiveUser": "NO",
-    "GraceTime": None, "Hidden": None, "MaxNodes": "UNLIMITED", "MinNodes": None, "LLN": "NO",
+    "GraceTime": None, "Hidden": None, "MaxNodes": None, "MinNodes": None, "LLN": "NO",
     "MaxCPUsPerNode": None, "RootOnly": "NO", "ReqResv": "NO", "OverSubscribe": "NO",
     "OverTimeLimit": "", "State": "UP", "TotalCPUs": None, "TotalNodes": None,
     "SelectTypeParameters": "", "JobDefaults": "", "DefMemPerNode": None, "MaxMemPerNode": None,
@@ -289,6 +289,7 @@ class _Import:
             "grace_s": record.count("GraceTime"),
             "billing": self._billing(name, record),
             **({"qos": record.text("QoS")} if record.text("QoS") else {}),
+            **_most_nodes(record),
         }
 
     def _billing(self, partition: str, record: Record) -> dict[str, float]:
@@ -356,6 +357,11 @@ class _Import:
         for key, value in record.values.items():
             if key not in known and value not in _ZEROS:
                 self._miss(f"{whose}: {key}={value}")
+
+
+def _most_nodes(record: Record) -> dict[str, int]:
+    text = record.text("MaxNodes")
+    return {} if text in ("", "UNLIMITED") else {"max_nodes": record.count("MaxNodes")}
 
 
 def _limits(record: Record, names: Sequence[str]) -> dict[str, dict[str, str]]:

@@ -37,6 +37,7 @@ class Partition(Document):
     max_time_s: NonNegative | None = Field(
         default=None, description="longest time limit; none: any"
     )
+    max_nodes: int | None = Field(default=None, ge=0, description="machines of a job; none: any")
     priority_tier: int = Field(default=1, description="partitions of higher tiers go first")
     priority_job_factor: int = Field(default=1, description="for the priority of its jobs")
     preempt_mode: str = Field(default="OFF", description="what becomes of jobs that are preempted")

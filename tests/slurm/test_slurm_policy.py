@@ -430,6 +430,23 @@ def test_a_job_starts_in_no_partition_that_does_not_allow_its_limit(
     assert policy._requests[0].partition.name == partition
 
 
+@pytest.mark.parametrize(
+    ("gpus", "nodes", "partition"),
+    [(2, 1, "small"), (16, 2, "large"), (12, 0, "large"), (6, 0, "small")],
+)
+def test_a_job_starts_in_no_partition_with_fewer_max_nodes(
+    gpus: int, nodes: int, partition: str
+) -> None:
+    """As in slurmctld: PartitionNodeLimit."""
+    partitions = [
+        {"name": "small", "nodes": "ALL", "max_nodes": 1},
+        {"name": "large", "nodes": "ALL"},
+    ]
+    policy = make_policy("slurm", facts={"partitions": partitions})
+    run(TWO, [asked("a", gpus, 20, 1, partition="small,large", nodes=nodes)], policy)
+    assert policy._requests[0].partition.name == partition
+
+
 def test_a_job_of_several_partitions_starts_once() -> None:
     job = asked("both", 2, 20, 1, partition="day,eve")
     assert starts([job], partitions=DAY_AND_NOW) == {"both": 0}

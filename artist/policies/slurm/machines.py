@@ -29,6 +29,7 @@ class PartitionMachines:
     largest: int
     gpus: int
     max_time_s: float | None
+    max_nodes: int | None
     tier: int
     job_factor: int
     preempt_mode: str
@@ -149,6 +150,7 @@ class Machines:
             largest=max(self.gpus[index] for index in bits(machines)),
             gpus=sum(self.gpus[index] for index in bits(machines)),
             max_time_s=partition.max_time_s,
+            max_nodes=partition.max_nodes,
             tier=partition.priority_tier,
             job_factor=partition.priority_job_factor,
             preempt_mode=partition.preempt_mode,

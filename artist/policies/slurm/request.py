@@ -21,6 +21,7 @@ The account is the column `tenant`.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -111,8 +112,10 @@ class RequestReader:
         if not found:
             raise refused[0]
         if len(found) > 1:
-            # Slurm starts no job in a partition whose MaxTime is below the job's limit.
+            # Slurm starts no job in a partition whose MaxTime is below the job's limit, or whose
+            # MaxNodes is below its machines.
             found = [x for x in found if x.limit_s == _own_limit_s(x)] or found
+            found = [x for x in found if x.nodes <= _most_nodes(x)] or found
         if len(found) > 1:
             for one in found:
                 one.in_partitions = tuple(found)
@@ -128,6 +131,7 @@ class RequestReader:
         nodes = _count(job, "hint_nodes", 0)
         any_number = str(job.hints.get("hint_nodes", "")) == "0"
         spread = not nodes and (any_number or job.gpus > partition.largest)
+        spread = spread and partition.max_nodes != 1
         nodes = nodes or -(-job.gpus // partition.largest)
         gpus = 1 if spread else -(-job.gpus // nodes)
         if not spread and (job.gpus % nodes or self._machines.suiting(partition, gpus) < nodes):
@@ -221,6 +225,11 @@ def limit_s(job: Job, most_s: float | None) -> int:
             raise _bad(job, "hint_time_limit_s", "seconds above 0")
         limits.append(-(-int(own_s) // 60) * 60 or 60)
     return min(limits)
+
+
+def _most_nodes(request: Request) -> float:
+    most = request.partition.max_nodes
+    return math.inf if most is None else most
 
 
 def _own_limit_s(request: Request) -> int:
