@@ -56,20 +56,20 @@ def one_word_each(line: str, *values: str) -> str:
     return line
 
 
-def gpu_kind_of(line: str) -> str:
-    """The kind of GPUs that a job asks for; empty if it takes any.
+def gpu_kinds_of(line: str) -> list[str]:
+    """The kinds of GPUs that a job asks for; none if it takes any.
 
-    >>> [gpu_kind_of(f"sbatch {x} a.sh") for x in ("--gres=gpu:a100:2", "-G h100:4", "--gpus=4")]
-    ['a100', 'h100', '']
+    >>> [gpu_kinds_of(f"sbatch {x} a.sh") for x in ("--gres=gpu:a100:2,gpu:h100:2", "--gpus=4")]
+    [['a100', 'h100'], []]
     """
-    asked = options_of(line)
+    asked, found = options_of(line), list[str]()
     for name in ("gres", "gpus", "G", "gpus-per-node", "gpus-per-task"):
         for part in asked.get(name, "").removeprefix("gres:").split(","):
             gres, _, rest = part.partition(":") if name == "gres" else ("gpu", "", part)
             kind = _KIND.fullmatch(rest)
             if gres == "gpu" and kind is not None:
-                return kind[1]
-    return ""
+                found.append(kind[1])
+    return list(dict.fromkeys(found))
 
 
 def with_option(line: str, option: str) -> str:

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from artist.cli.main import application
 from artist.errors import ConfigError, TraceError
 from artist.experiments.recorded.replay import Replay, replay
+from artist.slurm.cluster_import import cluster_document
 from artist.slurm.texts import log_rows
 
 SACCT = """\
@@ -68,7 +69,7 @@ def test_dependencies_that_are_not_modelled_are_named(tmp_path: Path) -> None:
     told = [f"{row}|{line}" for row, line in zip(rows, lines, strict=True)]
     log.write_text("\n".join([f"{head}|SubmitLine", *told]) + "\n")
     found = replay(tmp_path, tmp_path / "inputs")
-    assert found.not_modelled[-1] == "dependencies of 2 jobs, such as singleton"
+    assert found.not_modelled[-1] == "dependencies of 1 job, such as aftercorr:1"
     assert found.facts()["starts_simulated"] == 2
 
 
@@ -292,3 +293,21 @@ def test_errors_name_columns_of_sacct(tmp_path: Path) -> None:
     refused = CliRunner().invoke(application(), ["replay", str(tmp_path)])
     assert "QOS is 'gold', which the cluster lacks" in str(refused.exception)
     assert "hint" not in str(refused.exception)
+
+
+def test_jobs_that_asked_for_each_of_several_kinds_are_named(tmp_path: Path) -> None:
+    head, *rows = SACCT.splitlines()
+    lines = ["sbatch --gres=gpu:a100:4,gpu:h100:4 a.sh", "", "sbatch --gres=gpu:h100:8 b.sh"]
+    told = [f"{row}|{line}" for row, line in zip(rows, lines, strict=True)]
+    (folder(tmp_path) / "sacct.txt").write_text("\n".join([f"{head}|SubmitLine", *told]) + "\n")
+    (tmp_path / "nodes.txt").write_text(TWO_KINDS)
+    told = replay(tmp_path, tmp_path / "inputs").not_modelled
+    assert told[-1] == "1 job that asked for each of several kinds of GPUs, such as 1 (a100, h100)"
+
+
+def test_the_most_machines_of_a_partition_are_read(tmp_path: Path) -> None:
+    partitions = "PartitionName=p Nodes=g[1-2] Default=YES MaxNodes=1\nPartitionName=q Nodes=ALL\n"
+    (folder(tmp_path) / "partitions.txt").write_text(partitions)
+    found = cluster_document(tmp_path, keep_names=True)["slurm"]
+    assert [x.get("max_nodes") for x in found["partitions"]] == [1, None]
+    assert not found["not_understood"]

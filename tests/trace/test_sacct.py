@@ -269,7 +269,7 @@ def test_the_line_of_sbatch_says_whether_a_job_may_be_requeued(
     ("line", "nice", "dependency"),
     [
         ("sbatch --nice=5 --nice=-7 -d afterok:3 a.sh", "-7", "afterok:3"),
-        ("sbatch --nice -d singleton a.sh --dependency=afterok:9", "100", "singleton"),
+        ("sbatch --nice -d aftercorr:8 a.sh --dependency=afterok:9", "100", "aftercorr:8"),
         ("sbatch --nice=low a.sh --nice=5", "", ""),
         ("sbatch a.sh -d after.csv", "", ""),
     ],
@@ -297,6 +297,26 @@ def test_gpus_without_nodes_may_be_on_any_number_of_machines(
     least = "2" if "-N 2" in line else "1"
     found = one(tmp_path, SubmitLine=line, ReqNodes=least, NNodes=got)
     assert found.hints["hint_nodes"] == nodes
+
+
+def test_a_singleton_waits_for_earlier_jobs_of_its_user_and_name(tmp_path: Path) -> None:
+    """Not for those that had ended when it was submitted."""
+    head = "JobID|User|JobName|Submit|Start|End|State|AllocTRES|SubmitLine"
+    day = "2026-03-01T10:0"
+    rows = [
+        f"{number}|{user}|{name}|{day}{submit}|{day}{start}|{day}{end}|COMPLETED|gres/gpu=1|{line}"
+        for number, user, name, submit, start, end, line in (
+            ("1", "ann", "x", "0:00", "0:00", "0:30", "sbatch a.sh"),
+            ("2", "ann", "x", "0:40", "0:40", "2:00", "sbatch a.sh"),
+            ("3", "ben", "x", "0:41", "0:41", "2:00", "sbatch a.sh"),
+            ("4", "ann", "y", "0:42", "0:42", "2:00", "sbatch a.sh"),
+            ("5_1", "ann", "x", "0:43", "2:00", "3:00", "sbatch -d singleton,after:4 a.sh"),
+            ("5_2", "ann", "x", "0:43", "3:00", "4:00", "sbatch -d singleton a.sh"),
+            ("6", "cem", "x", "0:44", "0:44", "4:00", "sbatch -d singleton a.sh"),
+        )
+    ]
+    waits = [x.hints["hint_dependency"] for x in jobs(tmp_path, head, *rows)]
+    assert waits == ["", "", "", "", "afterany:2,after:4", "afterany:2", ""]
 
 
 def test_options_after_a_name_or_a_comment_of_several_words_count(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from artist.policies.slurm.request import dependencies
 from artist.policies.slurm.settings import settings_of
 from artist.slurm.cluster_import import cluster_document, lacked
 from artist.slurm.facts import SlurmFacts
-from artist.slurm.submit_line import gpu_kind_of, one_word_each
+from artist.slurm.submit_line import gpu_kinds_of, one_word_each
 from artist.slurm.texts import Record, hosts, log_rows, settings, unpacked
 from artist.trace.foreign.sacct import following, goes_on
 from artist.trace.native.choices import Fractional, Rules
@@ -81,6 +81,7 @@ class Recording:
             *settings_of(slurm).not_modelled,
             *self.lacks,
             *_dependencies(jobs),
+            *_several_kinds(jobs),
             *(reserved if inside else ()),
             *(still if running else ()),
         )
@@ -184,7 +185,7 @@ def _of_asked_kinds(
     def asked(job: Job) -> tuple[str, ...]:
         first = runs[job.id][0]
         line = one_word_each(*map(first.text, ("SubmitLine", "JobName", "Comment")))
-        found = _KIND.findall(first.text("ReqTRES")) or [gpu_kind_of(line)]
+        found = _KIND.findall(first.text("ReqTRES")) or gpu_kinds_of(line)
         partitions = str(job.hints.get("hint_partition") or slurm.default_partition).split(",")
         there = (kind for x in partitions for kind in of_partition.get(x, kinds.values()))
         names = {kind.lower(): kind for kind in there}
@@ -202,6 +203,13 @@ def _dependencies(jobs: Sequence[Job]) -> tuple[str, ...]:
     return (
         (f"dependencies of {counted(len(others), 'job')}, such as {others[0]}",) if others else ()
     )
+
+
+def _several_kinds(jobs: Sequence[Job]) -> tuple[str, ...]:
+    """Say which jobs asked for GPUs of several kinds at once; they take any of these."""
+    mixed = [job for job in jobs if len(job.gpu_kinds) > 1]
+    such = f"{counted(len(mixed), 'job')} that asked for each of several kinds of GPUs, such as "
+    return (f"{such}{mixed[0].id} ({', '.join(mixed[0].gpu_kinds)})",) if mixed else ()
 
 
 def write_cluster(document: Mapping[str, Any], path: Path) -> Path:

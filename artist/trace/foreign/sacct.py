@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
@@ -107,8 +107,11 @@ def read(table: Table, rules: Rules) -> Iterator[JobOrReason]:
                 continue
             yield EARLIER_RUN
             runs[job] = first, row if reader.has_started(row) else last
+    alike: dict[tuple[str, str], list[TraceRow]] = {}
     for id_, (first, last) in runs.items():
-        yield reader.job(id_, first, last)
+        before = alike.setdefault((last.text("User"), last.text("JobName")), [])
+        yield reader.job(id_, first, last, before)
+        before.append(last)
 
 
 def goes_on(state: str) -> bool:
@@ -133,8 +136,13 @@ class _Reader:
         self._rules = rules
         self._zone = None if rules.time_zone is None else _zone(rules.time_zone)
 
-    def job(self, id_: str, first: TraceRow, last: TraceRow) -> JobOrReason:
-        """The job with these rows for its first and last run, or why it is dropped."""
+    def job(
+        self, id_: str, first: TraceRow, last: TraceRow, before: Sequence[TraceRow]
+    ) -> JobOrReason:
+        """The job with these rows for its first and last run, or why it is dropped.
+
+        `before` has the last runs of the user's earlier jobs of this name.
+        """
         gpus, kind = _gpus(last)
         if not gpus:
             return SHARDS if _SHARD.search(last.text(_held_in(last))) else CPU_ONLY
@@ -167,8 +175,23 @@ class _Reader:
                 "hint_reservation": last.text("Reservation"),
                 "hint_gpu_kind": kind,
                 **_asked(first),
+                "hint_dependency": self._dependency(first, before),
             },
         )
+
+    def _dependency(self, row: TraceRow, before: Sequence[TraceRow]) -> str:
+        """What a job waits for; `singleton` is the earlier jobs that had not ended by then."""
+        text = _options(row).get("dependency", "")
+        if "singleton" not in text or "?" in text:
+            return text
+        submit_s, own = self._moment(row, "Submit") or 0.0, _number(row)
+        numbers = dict.fromkeys(
+            _number(x) for x in before if (self._moment(x, "End") or math.inf) >= submit_s
+        )
+        waits = "".join(f":{number}" for number in numbers if number != own)
+        singly = f"afterany{waits}" if waits else ""
+        parts = (singly if part == "singleton" else part for part in text.split(","))
+        return ",".join(filter(None, parts))
 
     def has_started(self, row: TraceRow) -> bool:
         """Whether a row is of a run."""
@@ -217,9 +240,7 @@ class _Reader:
 
 def _asked(row: TraceRow) -> dict[str, object]:
     """Hints for the policy `slurm`: machines, CPUs, and options that only the sbatch line has."""
-    id_, names = row.text("JobID"), (row.text("JobName"), row.text("Comment"))
-    line = one_word_each(row.text("SubmitLine"), *names)
-    asked = options_of(line)
+    line, asked, id_ = _line(row), _options(row), row.text("JobID")
     at_once = _AT_ONCE.fullmatch(asked.get("array", ""))
     return {
         "hint_nodes": _nodes(row, asked),
@@ -227,10 +248,22 @@ def _asked(row: TraceRow) -> dict[str, object]:
         "hint_tasks_per_node": _if(_COUNT, asked.get("ntasks-per-node", "")),
         "hint_nice": _if(_WHOLE, asked["nice"] or _NICE) if "nice" in asked else "",
         "hint_tasks_at_once": at_once[1] if at_once and "_" in id_ else "",
-        "hint_dependency": asked.get("dependency", ""),
         "hint_requeue": _requeue(line, asked),
-        "hint_job_number": id_.partition("_")[0],
+        "hint_job_number": _number(row),
     }
+
+
+def _line(row: TraceRow) -> str:
+    return one_word_each(row.text("SubmitLine"), row.text("JobName"), row.text("Comment"))
+
+
+def _options(row: TraceRow) -> dict[str, str]:
+    return options_of(_line(row))
+
+
+def _number(row: TraceRow) -> str:
+    """Slurm's number of a job, which all tasks of an array share."""
+    return row.text("JobID").partition("_")[0]
 
 
 def _nodes(row: TraceRow, asked: Mapping[str, str]) -> str:
