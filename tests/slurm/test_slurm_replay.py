@@ -311,3 +311,15 @@ def test_the_most_machines_of_a_partition_are_read(tmp_path: Path) -> None:
     found = cluster_document(tmp_path, keep_names=True)["slurm"]
     assert [x.get("max_nodes") for x in found["partitions"]] == [1, None]
     assert not found["not_understood"]
+
+
+def test_heterogeneous_jobs_are_told_with_what_they_held(tmp_path: Path) -> None:
+    """Jobs 1 and 2 hold 16 x 50 and 8 x 40 GPU-seconds, the parts of job 3 hold 8 x 40 each."""
+    row = SACCT.splitlines()[-1]
+    parts = "\n".join(row.replace("2|ben", f"3+{part}|ben", 1) for part in (0, 1))
+    (folder(tmp_path) / "sacct.txt").write_text(f"{SACCT}{parts}\n")
+    found = replay(tmp_path, tmp_path / "inputs")
+    assert found.not_modelled[-1] == (
+        "1 heterogeneous job such as 3, with 36 % of the GPU-hours, whose GPUs count as free"
+    )
+    assert found.dropped == {"step of a job": 1}

@@ -8,6 +8,7 @@ run is a job of its own.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,6 +25,7 @@ from artist.io.reading import is_file
 from artist.io.writing import write_whole
 from artist.policies.slurm.request import dependencies
 from artist.policies.slurm.settings import settings_of
+from artist.results.terms.number_text import percent
 from artist.slurm.cluster_import import cluster_document, lacked
 from artist.slurm.facts import SlurmFacts
 from artist.slurm.submit_line import gpu_kinds_of, one_word_each
@@ -61,7 +63,7 @@ class Recording:
     settings: Mapping[str, Any]
     """Settings of a scenario under the policy `slurm`."""
     lacks: tuple[str, ...] = ()
-    """What the folder does not say about the cluster, in words."""
+    """What the folder does not say about the cluster, and which jobs are left out, in words."""
 
     @property
     def jobs(self) -> list[Job]:
@@ -118,7 +120,7 @@ def read_recording(
         still_running=True,
     )  # fmt: skip
     read = read_trace(log, format_="sacct", rules=rules)
-    slurm, runs = SlurmFacts(**document["slurm"]), runs_of(log)
+    slurm, (runs, parts) = SlurmFacts(**document["slurm"]), runs_of(log)
     trace = _in_partitions_with_gpus(read, slurm)
     kinds = {x["name"]: x["kind"] for x in units(document, "machine") if "kind" in x}
     trace = _of_asked_kinds(trace, runs, slurm, kinds)
@@ -135,7 +137,8 @@ def read_recording(
             "kill": False,  # a log holds what ran before Slurm killed it
         },
     }
-    lacks = (*lacked(folder), *_zones(document, runs[trace.jobs[0].id][0]))
+    zones = _zones(document, runs[trace.jobs[0].id][0])
+    lacks = (*lacked(folder), *zones, *_heterogeneous(parts, trace.jobs))
     recording = Recording(inputs, document, trace, runs, epoch_s, chosen, lacks)
     write_native(recording.jobs, trace_file)
     return recording
@@ -233,18 +236,46 @@ def log_of(folder: Path, inputs: Path) -> Path:
     return log
 
 
-def runs_of(log: Path) -> dict[str, list[Record]]:
-    """The rows of each job that ran, in order; jobs as `foreign/sacct.py` has them."""
+def runs_of(log: Path) -> tuple[dict[str, list[Record]], list[Record]]:
+    """The rows of each job that ran, in order; jobs as `foreign/sacct.py` has them.
+
+    And those of parts of heterogeneous jobs that ran.
+    """
     runs: dict[str, list[Record]] = {}
+    parts = list[Record]()
     latest: dict[str, str] = {}
     for record in log_rows(log, _NEEDED, _KEPT):
         id_ = record.text("JobID")
-        if not any(mark in id_ for mark in ".+[") and moment_of(record, "Start") is not None:
+        if any(mark in id_ for mark in ".[") or moment_of(record, "Start") is None:
+            continue
+        if "+" in id_:
+            parts.append(record)
+        else:
             job = latest.get(id_, id_)
             if job in runs and not goes_on(runs[job][-1].text("State")):
                 job = latest[id_] = following(job)
             runs.setdefault(job, []).append(record)
-    return runs
+    return runs, parts
+
+
+def _heterogeneous(parts: Sequence[Record], jobs: Sequence[Job]) -> tuple[str, ...]:
+    """Say how much heterogeneous jobs ran, which are left out."""
+    if not parts:
+        return ()
+    gpu_s = math.fsum(
+        ((moment_of(x, "End") or 0.0) - (moment_of(x, "Start") or 0.0)) * int(gpus[1])
+        for x in parts
+        if moment_of(x, "End") is not None and (gpus := _GPUS.search(x.text("ReqTRES")))
+    )
+    share = gpu_s / (gpu_s + math.fsum(job.gpus * job.ideal_s for job in jobs))
+    ids = dict.fromkeys(x.text("JobID").partition("+")[0] for x in parts)
+    return (
+        f"{counted(len(ids), 'heterogeneous job')} such as {next(iter(ids))}, with "
+        f"{percent(share)} % of the GPU-hours, whose GPUs count as free",
+    )
+
+
+_GPUS = re.compile(r"(?:^|,)gres/gpu=(\d{1,9})(?=,|$)", re.ASCII)
 
 
 def moment_of(record: Record, key: str) -> float | None:
