@@ -17,7 +17,13 @@ from artist.cli.commands.forecast import _basis, _rows
 from artist.cli.commands.forecast import forecast as command
 from artist.cli.main import application
 from artist.errors import ArtistError, ConfigError, TraceError
-from artist.experiments.recorded.forecast import Forecast, StartForecast, calibration, forecast
+from artist.experiments.recorded.forecast import (
+    FEW,
+    Forecast,
+    StartForecast,
+    calibration,
+    forecast,
+)
 from artist.experiments.recorded.futures import Asked, Futures
 from artist.experiments.recorded.queue_at import queue_at, read_log, tasks
 from artist.experiments.recorded.recording import log_of
@@ -327,6 +333,34 @@ def test_the_command_prints_the_same_twice(tmp_path: Path) -> None:
     waiting = runner.invoke(commands, ["forecast", str(path), "--at", "2026-01-02T00:00"])
     assert "or another --at." in waiting.stdout
     assert "--gpus" in str(runner.invoke(commands, ["forecast", str(path), "--qos", "a"]).exception)
+
+
+def test_progress_counts_the_futures_of_earlier_moments_too(tmp_path: Path) -> None:
+    path, told = closed_between(tmp_path / "log", 200.0), list[tuple[int, int]]()
+    forecast(
+        path, tmp_path / "inputs", at=clock(8900), futures=10, earlier=3,
+        show=lambda *of: told.append(of),
+    )  # fmt: skip
+    # Ten of the moment, and as many of each earlier one as tell the ends of an interval.
+    assert [done for done, _ in told][-1] > 10
+    assert {total for _, total in told} == {10 + 3 * FEW}
+    told.clear()
+    calibration(path, tmp_path / "inputs", moments=4, futures=2, show=lambda *of: told.append(of))
+    assert told[-1] == (8, 8)
+
+
+def test_a_job_may_ask_for_a_kind_of_gpus(tmp_path: Path) -> None:
+    path = one_machine(tmp_path, [100.0] * 10, waiting=0)
+    nodes = "NodeName=g1 CPUTot=64 Gres=gpu:a100:8\nNodeName=g2 CPUTot=64 Gres=gpu:H100:8\n"
+    (path / "nodes.txt").write_text(nodes)
+    at = {kind: asked(path, asked=Asked(8, 600.0, gpu_kind=kind)) for kind in ("A100", "h100")}
+    median_s = {kind: x.jobs[0].interval_s[1] for kind, x in at.items()}
+    assert median_s["h100"] <= 10 < 50 < median_s["A100"]
+    with pytest.raises(ConfigError, match=r"^--gpu-kind 'v100': "):
+        asked(path, asked=Asked(8, 600.0, gpu_kind="v100"))
+    (path / "nodes.txt").write_text("NodeName=g1 CPUTot=64 Gres=gpu:8\n")
+    with pytest.raises(ConfigError, match=r"^--gpu-kind 'a100': no machine has a kind$"):
+        asked(path, asked=Asked(8, 600.0, gpu_kind="a100"))
 
 
 def law(runs_s: list[float], running_s: tuple[float, ...] = (), limit_s: float = 600.0) -> RunTimes:

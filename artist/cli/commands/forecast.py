@@ -11,6 +11,7 @@ import typer
 
 from artist.cli import options, slurm_options
 from artist.cli.output import Format, note, print_facts, print_json, print_table, print_text
+from artist.cli.progress_bar import bar_of_runs
 from artist.errors import ConfigError, shortened
 from artist.results.terms.number_text import DisplayUnit, column_unit, in_unit, percent, time_text
 from artist.units import counted, seconds_of
@@ -22,6 +23,7 @@ _COLUMNS = ("job", "GPUs", "median", "80 % from", "to", "never", "Slurm says", "
 
 _FLAGS = {
     "correct gpus or": "correct --gpus or",
+    "gpu_kinds": "--gpu-kind",
     "hint_nodes": "--nodes",
     "hint_partition": "--partition",
     "hint_qos": "--qos",
@@ -29,7 +31,7 @@ _FLAGS = {
 """What errors about the job that `--gpus` asks about call its flags."""
 _MOST_NAMED = 3
 _EARLIER = 10
-"""Default of `--calibrate`. So many moments triple the time of a forecast."""
+"""Default of `--calibrate`. So many moments double the time of a forecast."""
 
 
 def forecast(
@@ -38,6 +40,7 @@ def forecast(
     gpus: Annotated[
         int | None, typer.Option(min=1, help="GPUs of a job that is not yet submitted.")
     ] = None,
+    gpu_kind: Annotated[str, typer.Option(help="The kind of its GPUs, e.g. a100.")] = "",
     limit: Annotated[
         str | None, typer.Option(metavar="TIME", help="Its time limit, e.g. 4h.")
     ] = None,
@@ -86,7 +89,7 @@ def forecast(
     if job is not None and gpus is not None:
         raise ConfigError("--job and --gpus name two jobs; leave one out")
     named = {"--limit": limit, "--nodes": nodes, "--partition": partition, "--account": account,
-             "--user": user, "--qos": qos}  # fmt: skip
+             "--user": user, "--qos": qos, "--gpu-kind": gpu_kind}  # fmt: skip
     if gpus is None and (given := [name for name, value in named.items() if value]):
         raise ConfigError(f"{given[0]} describes a job that is not submitted yet; add --gpus")
     one = {"--job": job, "--gpus": gpus, "--at": at, "--calibrate": calibrate}
@@ -95,14 +98,16 @@ def forecast(
     horizon_s = None if horizon is None else _seconds("--horizon", horizon, seconds_of)
     with TemporaryDirectory() as inputs:
         if check is not None:
-            facts = calibration(
-                folder,
-                Path(inputs),
-                moments=check,
-                futures=futures,
-                horizon_s=horizon_s,
-                seed=seed,
-            )
+            with bar_of_runs(quiet=quiet, what="futures") as show:
+                facts = calibration(
+                    folder,
+                    Path(inputs),
+                    moments=check,
+                    futures=futures,
+                    horizon_s=horizon_s,
+                    seed=seed,
+                    show=show,
+                )
             print_facts(f"forecasts of the past of {folder}", facts, format_)
             return
         asked = None
@@ -114,8 +119,12 @@ def forecast(
                 tuple((name, str(value)) for name, value in hints.items() if value),
                 account,
                 user,
+                gpu_kind,
             )
-        with slurm_options.in_columns_of_sacct({} if asked is None else _FLAGS):
+        with (
+            slurm_options.in_columns_of_sacct({} if asked is None else _FLAGS),
+            bar_of_runs(quiet=quiet, what="futures") as show,
+        ):
             found = forecast_of(
                 folder,
                 Path(inputs),
@@ -127,6 +136,7 @@ def forecast(
                 seed=seed,
                 keep_names=keep_names,
                 earlier=_EARLIER if calibrate is None else calibrate,
+                show=show,
             )
     if format_ is Format.JSON:
         print_json(_as_json(found))

@@ -7,27 +7,25 @@ present intervals (`margins.py`).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from artist.errors import ConfigError, TraceError, did_you_mean, shortened
+from artist.experiments.recorded.asked_job import checked_job
 from artist.experiments.recorded.futures import ASKED, Asked, Futures
 from artist.experiments.recorded.margins import Earlier, Interval, Margins, share_and_error
 from artist.experiments.recorded.queue_at import Log, QueueAt, moment_in, queue_at, read_log
-from artist.experiments.recorded.recording import Recording
-from artist.results.terms.number_text import time_text
-from artist.slurm.facts import SlurmFacts
 from artist.slurm.queue_text import Expected, expected_starts
 from artist.trace.native.time_units import moment_s
 from artist.units import counted
 
-FEW = 20
-"""Futures at earlier moments, which are forecast only to check intervals."""
+FEW = 9
+"""Futures at earlier moments: as few as have a tenth of all starts beyond each of their ends."""
 
 BEYOND = 10
 """One start in ten lies beyond each end of an 80 % interval."""
@@ -108,10 +106,12 @@ def forecast(
     seed: int = 0,
     keep_names: bool = False,
     earlier: int = 0,
+    show: Callable[[int, int], None] | None = None,
 ) -> Forecast:
     """When jobs start: one, one that is not there yet, or all that wait.
 
-    It also forecasts from this many `earlier` moments of the log, to correct the intervals.
+    It also forecasts from this many `earlier` moments of the log, to correct the intervals. `show`
+    is told how many futures are done, and how many there are at most.
 
     Raises:
         ConfigError: a text is missing or broken, the job does not wait, no such account, or no
@@ -120,22 +120,19 @@ def forecast(
     """
     log = read_log(folder, inputs)
     queue = queue_at(folder, inputs, log, moment_in(at, log), keep_names=keep_names)
-    if asked is not None and asked.account:
-        _check_account(asked.account, queue.recording)
-    if asked is not None:
-        _check_partitions(asked, queue.recording)
-    if asked is not None and asked.limit_s is not None:
-        _check_limit(asked, asked.limit_s, queue.recording)
+    asked = None if asked is None else checked_job(asked, queue.recording)
     simulated = Futures(queue, asked, horizon_s, seed, keep_names=keep_names)
     if job is not None and job not in queue.waiting:
         raise ConfigError(f"--job {shortened(job)}: {_why_not(queue, log, job)}")
     watched = [ASKED] if asked else [job] if job else queue.waiting
-    found = _forecast(simulated, watched, futures, queue, log, expected_starts(folder))
+    few = min(futures, FEW)
+    on_done = _counter(show, futures + earlier * few)
+    found = _forecast(simulated, watched, futures, queue, log, expected_starts(folder), on_done)
     found = replace(found, not_modelled=(*queue.recording.not_modelled(), *_left_out(log)))
     checked = list[Earlier]()
     for then in _queues(folder, inputs, log, queue.at_s, earlier if watched else 0, keep_names):
         past = Futures(then, None, horizon_s, seed, keep_names=keep_names)
-        checked += _checked(_forecast(past, then.waiting, min(futures, FEW), then, log, ()), log)
+        checked += _checked(_forecast(past, then.waiting, few, then, log, (), on_done), log)
     return _moved(found, Margins(checked, queue.at_s))
 
 
@@ -145,34 +142,10 @@ def _left_out(log: Log) -> tuple[str, ...]:
     return (f"{parts} of heterogeneous jobs, whose GPUs count as free",) if log.left_out else ()
 
 
-def _check_account(account: str, recording: Recording) -> None:
-    """Refuse an account that neither the cluster nor the log knows."""
-    known = {str(one["name"]) for one in recording.document["slurm"]["accounts"]}
-    known |= {job.tenant for job in recording.trace.jobs if job.tenant is not None}
-    if known and account not in known:
-        raise ConfigError(f"--account {shortened(account)}: {did_you_mean(account, sorted(known))}")
-
-
-def _check_partitions(asked: Asked, recording: Recording) -> None:
-    """Refuse a partition that the cluster lacks, even if another one would do."""
-    known = [one["name"] for one in recording.document["slurm"]["partitions"]]
-    for name in filter(None, dict(asked.hints).get("hint_partition", "").split(",")):
-        if known and name not in known:
-            raise ConfigError(f"--partition {shortened(name)}: {did_you_mean(name, known)}")
-
-
-def _check_limit(asked: Asked, limit_s: float, recording: Recording) -> None:
-    """Refuse a limit above that of every partition of the job: Slurm would never start it."""
-    slurm = SlurmFacts(**recording.document["slurm"])
-    names = (dict(asked.hints).get("hint_partition") or slurm.default_partition).split(",")
-    partitions = slurm.gpu_partitions.items()
-    longest = {name: x.max_time_s or math.inf for name, x in partitions if name in names}
-    if longest and limit_s > max(longest.values()):
-        at_most = time_text(max(longest.values()))
-        raise ConfigError(
-            f"--limit is {time_text(limit_s)}, but partition {' or '.join(longest)} lets jobs run "
-            f"for {at_most} at most"
-        )
+def _counter(show: Callable[[int, int], None] | None, total: int) -> Callable[[], None]:
+    """Something to call after each of so many futures."""
+    done = count(1)
+    return lambda: show(next(done), total) if show is not None else None
 
 
 def _queues(
@@ -221,9 +194,10 @@ def _forecast(
     queue: QueueAt,
     log: Log,
     expected: Sequence[Expected],
+    on_done: Callable[[], None],
 ) -> Forecast:
     """Simulate the futures of a queue, and forecast the starts of the watched jobs."""
-    starts_s = simulated.starts_s(watched, futures)
+    starts_s = simulated.starts_s(watched, futures, on_done)
     return Forecast(
         at_s=queue.at_s,
         horizon_s=simulated.horizon_s,
@@ -280,6 +254,7 @@ def calibration(
     futures: int,
     horizon_s: float | None = None,
     seed: int = 0,
+    show: Callable[[int, int], None] | None = None,
 ) -> dict[str, Any]:
     """How often the 80 % intervals of a log's own past held, at moments spread over it.
 
@@ -292,11 +267,12 @@ def calibration(
         ConfigError: a text is missing or broken.
     """
     log, expected = read_log(folder, inputs), expected_starts(folder)
+    on_done = _counter(show, moments * futures)
     earlier, drawn, moved = list[Earlier](), list[list[_Check]](), list[list[_Check]]()
     for queue in _queues(folder, inputs, log, log.submitted_s, moments):
         at_s = queue.at_s
         simulated = Futures(queue, None, horizon_s, seed)
-        found = _forecast(simulated, queue.waiting, futures, queue, log, expected)
+        found = _forecast(simulated, queue.waiting, futures, queue, log, expected, on_done)
         checked = _checked(found, log)
         margins, known_s = Margins(earlier, at_s), min(found.horizon_s, log.submitted_s - at_s)
         earlier += checked

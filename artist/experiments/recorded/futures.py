@@ -56,6 +56,7 @@ class Asked:
     hints: Sequence[tuple[str, str]] = ()
     account: str = ""
     user: str = ""
+    gpu_kind: str = ""
 
 
 class Futures:
@@ -87,13 +88,16 @@ class Futures:
             self._new = [self._asked_job(asked, keep_names)]
             self._by_id[ASKED] = self._new[0]
 
-    def starts_s(self, watched: Sequence[str], futures: int) -> dict[str, list[float]]:
+    def starts_s(
+        self, watched: Sequence[str], futures: int, on_done: Callable[[], None]
+    ) -> dict[str, list[float]]:
         """By job, when it starts in each future: seconds after the moment, or infinite."""
         found: dict[str, list[float]] = {id_: [] for id_ in watched}
         usage = self._usage if watched else None
         for future in range(1, futures + 1 if watched else 1):
             for id_, start_s in self._future(future, watched, usage).items():
                 found[id_].append(start_s)
+            on_done()
         return found
 
     def job(self, id_: str) -> Job:
@@ -125,7 +129,7 @@ class Futures:
         return Job(
             id=ASKED, arrival_s=self._at_s, gpus=asked.gpus, model="unknown", iterations=1,
             compute_s=asked.limit_s or 3600.0, user=user, tenant=asked.account or None,
-            hints=hints,
+            hints=hints, gpu_kinds=(asked.gpu_kind,) if asked.gpu_kind else (),
         )  # fmt: skip
 
     @cached_property
