@@ -256,3 +256,16 @@ def _expanded(part: str, place: str) -> Iterator[str]:
             raise ConfigError(f"{place}: {shortened(part)} is not a list of hosts such as n[01-16]")
         for number in range(int(low), int(high) + 1):
             yield from _expanded(f"{before}{number:0{len(low)}d}{after}", place)
+
+
+def whole(text: str) -> str:
+    """A whole number as Slurm prints it: 2K is 2,048. Empty if it is none."""
+    match = _CONVERTED.fullmatch(text)
+    if match is None:
+        return ""
+    number = float(match[1]) * 1024 ** _UNITS.index(match[2])
+    return str(int(number)) if number == int(number) else ""
+
+
+_UNITS = ("", "K", "M", "G", "T")
+_CONVERTED = re.compile(r"(\d{1,9}(?:\.\d{1,9}(?=[KMGT]))?)([KMGT]?)", re.ASCII)

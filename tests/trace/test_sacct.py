@@ -319,6 +319,28 @@ def test_a_singleton_waits_for_earlier_jobs_of_its_user_and_name(tmp_path: Path)
     assert waits == ["", "", "", "", "afterany:2,after:4", "afterany:2", ""]
 
 
+def test_tasks_of_an_array_arrive_with_the_first_that_was_eligible(tmp_path: Path) -> None:
+    """With %N, Slurm calls a task eligible when others have ended."""
+    head = "JobID|User|Submit|Eligible|Start|End|State|AllocTRES|SubmitLine"
+    day = "2026-03-01T10:0"
+
+    def arrivals(array: str) -> list[float]:
+        rows = [
+            f"{id_}|ann|{day}0:00|{day}{eligible}|{day}{eligible}|{day}{end}|{state}|gres/gpu=1|"
+            f"sbatch --array={array} a.sh"
+            for id_, eligible, end, state in (
+                ("7_2", "2:00", "3:00", "FAILED"),
+                ("7_0", "1:00", "2:00", "COMPLETED"),
+                ("7_1", "1:30", "3:00", "COMPLETED"),
+                ("7_2", "4:00", "5:00", "COMPLETED"),  # requeued
+            )
+        ]
+        return [x.arrival_s for x in jobs(tmp_path, head, *rows)]
+
+    assert sorted(arrivals("0-2%1")) == [0, 0, 0, 180]
+    assert sorted(arrivals("0-2")) == [0, 30, 60, 180]
+
+
 def test_options_after_a_name_or_a_comment_of_several_words_count(tmp_path: Path) -> None:
     """Slurm keeps no quotes around values, and sacct prints others as backticks."""
     line = 'sbatch -J a "b" c --comment=for (\\1 me --nice=5 a.sh'

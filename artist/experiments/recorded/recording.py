@@ -303,11 +303,14 @@ def _zones(document: Mapping[str, Any], run: Record) -> tuple[str, ...]:
 
 
 def _epoch_s(trace: Trace, runs: Mapping[str, Sequence[Record]]) -> float:
-    """The Unix time at which the trace begins."""
-    job = trace.jobs[0]
-    first = runs[job.id][0]
-    moments = [moment_of(first, key) for key in ("Submit", "Eligible")]
-    return max(x for x in moments if x is not None) - job.arrival_s
+    """The Unix time at which the trace begins.
+
+    Of jobs that arrive first, tasks of an array may have been eligible later (`foreign/sacct.py`).
+    """
+    begin_s = trace.jobs[0].arrival_s
+    firsts = [runs[job.id][0] for job in trace.jobs if job.arrival_s == begin_s]
+    moments = ([moment_of(x, key) for key in ("Submit", "Eligible")] for x in firsts)
+    return min(max(x for x in each if x is not None) for each in moments) - begin_s
 
 
 def _calc_phase_s(folder: Path, epoch_s: float) -> float:

@@ -8,7 +8,8 @@ Rules:
 - A job that ran counts whatever its final state, because it held its GPUs. Its run time is
   `ElapsedRaw`, else `Elapsed`, else `End` minus `Start`.
 - It arrives when it could first have started, `Eligible` (begin times, dependencies, holds), else
-  at `Submit`.
+  at `Submit`. Tasks of an array with `%N` arrive with the first of them, since Slurm calls a task
+  eligible when others have ended.
 - Rows of steps (`7.batch`) belong to a job that has a row of its own.
 - If a job was preempted and queued again (several rows with one `JobID`, with `-D`), only its last
   run counts, since policies decide themselves when to preempt. Its arrival is that of the first
@@ -28,13 +29,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from zoneinfo import ZoneInfo
 
-from artist.errors import ConfigError, TraceError, shortened
+from artist.errors import TraceError
 from artist.io.digests import pseudonym
 from artist.slurm.submit_line import one_word_each, options_of
+from artist.slurm.texts import whole
 from artist.trace.foreign.rows import (
     CPU_ONLY,
     STILL_RUNNING,
@@ -46,7 +47,7 @@ from artist.trace.foreign.rows import (
 )
 from artist.trace.native.choices import Rules
 from artist.trace.native.table import MAX_GPUS, Table
-from artist.trace.native.time_units import moment_s, zoned_s
+from artist.trace.native.time_units import moment_s, zone, zoned_s
 from artist.units import CORE_MILLI, LENGTH, length_s
 
 COLUMNS = ("JobID", "Submit", "Start", "State")
@@ -108,6 +109,7 @@ def read(table: Table, rules: Rules) -> Iterator[JobOrReason]:
             yield EARLIER_RUN
             runs[job] = first, row if reader.has_started(row) else last
     alike: dict[tuple[str, str], list[TraceRow]] = {}
+    reader.note_arrays(first for first, _ in runs.values())
     for id_, (first, last) in runs.items():
         before = alike.setdefault((last.text("User"), last.text("JobName")), [])
         yield reader.job(id_, first, last, before)
@@ -134,7 +136,19 @@ class _Reader:
 
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
-        self._zone = None if rules.time_zone is None else _zone(rules.time_zone)
+        self._zone = None if rules.time_zone is None else zone(rules.time_zone)
+        self._arrays: dict[str, float] = {}
+
+    def note_arrays(self, firsts: Iterable[TraceRow]) -> None:
+        """Note when the first task of each array with `%N` was eligible."""
+        for row in firsts:
+            if _tasks_at_once(row) and (first_s := self._arrival_s(row)) is not None:
+                number = _number(row)
+                self._arrays[number] = min(first_s, self._arrays.get(number, math.inf))
+
+    def _arrival_s(self, row: TraceRow) -> float | None:
+        submit_s, eligible_s = self._moment(row, "Submit"), self._moment(row, "Eligible")
+        return submit_s if submit_s is None or eligible_s is None else max(submit_s, eligible_s)
 
     def job(
         self, id_: str, first: TraceRow, last: TraceRow, before: Sequence[TraceRow]
@@ -152,14 +166,14 @@ class _Reader:
             return never_ran(failed=_state(last) in ("FAILED", "NODE_FAIL", "BOOT_FAIL"))
         if run_s is None:
             return STILL_RUNNING
-        submit_s, eligible_s = self._moment(first, "Submit"), self._moment(first, "Eligible")
+        submit_s = self._arrival_s(first)
         if submit_s is None:
             raise first.error("Submit", _TIME)
         name, user = last.text("JobName"), last.text("User")
         return ForeignJob(
             row=first.index,
             id=id_,
-            submit_s=submit_s if eligible_s is None else max(submit_s, eligible_s),
+            submit_s=submit_s if ":" in id_ else self._arrays.get(_number(first), submit_s),
             gpus=gpus,
             run_s=run_s,
             model=model_meant(name, last.text("Account"), gpus, self._rules.models),
@@ -240,17 +254,24 @@ class _Reader:
 
 def _asked(row: TraceRow) -> dict[str, object]:
     """Hints for the policy `slurm`: machines, CPUs, and options that only the sbatch line has."""
-    line, asked, id_ = _line(row), _options(row), row.text("JobID")
-    at_once = _AT_ONCE.fullmatch(asked.get("array", ""))
+    line, asked = _line(row), _options(row)
     return {
         "hint_nodes": _nodes(row, asked),
         "hint_cpus": whole(row.text("ReqCPUS")),
         "hint_tasks_per_node": _if(_COUNT, asked.get("ntasks-per-node", "")),
         "hint_nice": _if(_WHOLE, asked["nice"] or _NICE) if "nice" in asked else "",
-        "hint_tasks_at_once": at_once[1] if at_once and "_" in id_ else "",
+        "hint_tasks_at_once": _tasks_at_once(row),
         "hint_requeue": _requeue(line, asked),
         "hint_job_number": _number(row),
     }
+
+
+def _tasks_at_once(row: TraceRow) -> str:
+    """How many tasks of its array may run at once; empty if all may, or it is no task."""
+    at_once = (
+        _AT_ONCE.fullmatch(_options(row).get("array", "")) if "_" in row.text("JobID") else None
+    )
+    return at_once[1] if at_once else ""
 
 
 def _line(row: TraceRow) -> str:
@@ -277,15 +298,6 @@ def _nodes(row: TraceRow, asked: Mapping[str, str]) -> str:
     return "0" if least and held and int(held) > int(least) else least or held
 
 
-def whole(text: str) -> str:
-    """A whole number as Slurm prints it: 2K is 2,048. Empty if it is none."""
-    match = _CONVERTED.fullmatch(text)
-    if match is None:
-        return ""
-    number = float(match[1]) * 1024 ** _UNITS.index(match[2])
-    return str(int(number)) if number == int(number) else ""
-
-
 def _if(expected: re.Pattern[str], text: str) -> str:
     return text if expected.fullmatch(text) else ""
 
@@ -303,8 +315,6 @@ def _requeue(line: str, asked: Mapping[str, str]) -> str:
 
 _INTERACTIVE = re.compile(r"(?:\S*/)?(?:salloc|srun)\s")
 _REQUEUE = {"requeue": "1", "no-requeue": "0"}
-_UNITS = ("", "K", "M", "G", "T")
-_CONVERTED = re.compile(r"(\d{1,9}(?:\.\d{1,9}(?=[KMGT]))?)([KMGT]?)", re.ASCII)
 _SHARD = re.compile(r"(?:^|,)gres/shard(?::[^=,]*)?=0*[1-9]", re.ASCII)
 _NICE = "100"
 """The value of --nice without a number."""
@@ -323,15 +333,6 @@ def model_meant(name: str, account: str, gpus: int, models: Mapping[str, str]) -
         return name
     others = (f"account:{account}", f"gpus:{gpus}") if models else ()
     return next((other for other in others if meant(other, models)), "")
-
-
-def _zone(name: str) -> ZoneInfo:
-    try:
-        return ZoneInfo(name)
-    except (KeyError, ValueError, OSError) as cause:
-        raise ConfigError(
-            f"--time-zone {shortened(name)}: no such zone, expected one such as Europe/Berlin"
-        ) from cause
 
 
 def _state(row: TraceRow) -> str:

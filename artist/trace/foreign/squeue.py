@@ -21,8 +21,9 @@ import re
 from collections.abc import Iterator
 
 from artist.io.digests import pseudonym
+from artist.slurm.texts import whole
 from artist.trace.foreign.rows import CPU_ONLY, ForeignJob, JobOrReason, TraceRow, rows
-from artist.trace.foreign.sacct import PART_OF_A_HETEROGENEOUS_JOB, SLICE, model_meant, whole
+from artist.trace.foreign.sacct import PART_OF_A_HETEROGENEOUS_JOB, SLICE, model_meant
 from artist.trace.native.choices import Rules
 from artist.trace.native.table import MAX_GPUS, Table
 from artist.units import LENGTH, length_s

@@ -8,7 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import Literal, TypeAlias, get_args
+from zoneinfo import ZoneInfo
 
+from artist.errors import ConfigError, shortened
 from artist.io.reading import as_float
 from artist.units import length_s
 
@@ -189,3 +191,17 @@ def _moment(text: str) -> datetime | None:
         return datetime.fromisoformat(text)
     except ValueError:
         return None
+
+
+def zone(name: str) -> ZoneInfo:
+    """The time zone with this name.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError) as cause:
+        raise ConfigError(
+            f"--time-zone {shortened(name)}: no such zone, expected one such as Europe/Berlin"
+        ) from cause
