@@ -74,6 +74,8 @@ class BackendSettingError(BackendError):
 class DivisionError(BackendSettingError):
     """The GPUs of a placement do not divide as a model's degrees of parallelism ask."""
 
+    exit_code = 2
+
 
 class InvariantError(ArtistError):
     """A law of the simulator is broken: by itself, a rate function or an event source."""
