@@ -109,7 +109,7 @@ def test_bad_flags(artist, tmp_path: Path, flags, code: int, words: list[str]) -
         ),
         (("compare", "--policies", "las,fifo", "--estimates", "limit"), "--estimates is for easy"),
         (("compare", "--workers", "0"), "--workers is 0, expected at least 1"),
-        (("compare", "--until", "2"), "--until 2.0: expected a share between 0 and 1"),
+        (("compare", "--until", "2"), "--until 2: expected a share between 0 and 1"),
         (("compare", "--until", "decided", "--budget", "1"), "--budget 1: expected at least 8, to"),
         (("compare", "--equivalence", "5"), "--equivalence 5: expected a share from 0 to"),
         (("compare", "--metrics", "jct"), "did you mean 'jct_mean_s'? (closest: jct_mean_s,"),

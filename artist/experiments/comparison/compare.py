@@ -196,8 +196,9 @@ def check_shares(equivalence: float, until: Until) -> None:
             f"--equivalence {equivalence:g}: expected a share from 0 to below 1, such as 2%"
         )
     if until not in (None, DECIDED) and not (isinstance(until, float) and 0 < until < 1):
+        given = f"{until:g}" if isinstance(until, float) else until
         raise ConfigError(
-            f"--until {until}: expected a share between 0 and 1, such as 2%, or {DECIDED}"
+            f"--until {given}: expected a share between 0 and 1, such as 2%, or {DECIDED}"
         )
 
 
