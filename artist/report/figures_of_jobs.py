@@ -31,6 +31,8 @@ _LEVELS = ("machine", "rack", "network")
 _QUANTILES = (10, 50, 90)
 _ABOVE = (1, 2, 5, 10)
 _DIGITS = 5
+_LEAST_WAIT_S = 1.0
+"""A logarithmic axis has no 0: a shorter wait, or none, is drawn here."""
 _MOST_NAMED = 3
 """Policies that a note names one by one."""
 
@@ -44,17 +46,19 @@ def distributions(study: Study, setting: Setting) -> Iterator[Figure]:
     if made_of:
         yield made_of
     yield from fairness(study, setting)
-    yield _cdf(study, setting, "queue_delay", Quantity.WAITING)
+    yield _cdf(study, setting, "queue_delay", Quantity.WAITING, _LEAST_WAIT_S)
     by_model = _by_model(study, setting)
     if by_model:
         yield by_model
     yield from _levels(study, setting)
 
 
-def _cdf(study: Study, setting: Setting, measure: str, quantity: Quantity) -> Figure:
+def _cdf(
+    study: Study, setting: Setting, measure: str, quantity: Quantity, least_s: float = 0.0
+) -> Figure:
     scale = study.units[quantity].seconds
     series = [
-        cumulative(policy, study.tone(policy), values / scale)
+        cumulative(policy, study.tone(policy), np.maximum(values, least_s) / scale)
         for policy, values in pool(setting, f"{measure}_s").items()
     ]
     return described(f"{measure.replace('_', '-')}-cdf", study, setting, series)
@@ -117,8 +121,7 @@ def _class_name(one: float, classes: Sequence[Numbers]) -> str:
     counts = {int(np.sum(values == one)) for values in classes}
     if len(counts) > 1:
         return size
-    count = counts.pop()
-    return f"{size} · {count} {'job' if count == 1 else 'jobs'}"
+    return f"{size} · {counted(counts.pop(), 'job')}"
 
 
 def quantiles(

@@ -109,11 +109,11 @@ def test_size_classes_are_powers_of_two() -> None:
 
 
 def test_quantiles_by_size() -> None:
-    # Eleven jobs of 1 GPU take 0, 10 ... 100 s; of two jobs with 4 and 2 GPUs, 20 and 40 s.
-    run = run_of(gpus=[1] * 11 + [4, 2], jct_s=[*range(0, 101, 10), 20, 40])
+    # 1,001 jobs of 1 GPU take 0, 0.1 ... 100 s; of two jobs with 4 and 2 GPUs, 20 and 40 s.
+    run = run_of(gpus=[1] * 1001 + [4, 2], jct_s=[*(x / 10 for x in range(1001)), 20, 40])
     figure = jct_by_size(*one_setting(fifo=run))
     (series,) = figure.series
-    assert list(figure.categories) == ["1 GPU · 11 jobs", "2 to 4 GPUs · 2 jobs"]
+    assert list(figure.categories) == ["1 GPU · 1,001 jobs", "2 to 4 GPUs · 2 jobs"]
     assert [list(v) for v in (series.low, series.y, series.high)] == [
         [10.0, 22.0], [50.0, 30.0], [90.0, 38.0],
     ]  # fmt: skip
@@ -222,6 +222,15 @@ def test_the_unit_suits_the_largest_value_of_all_runs(one: Path, tmp_path: Path)
     ):  # fmt: skip
         edit_delay(other, longest_s)
         assert group(read_runs([one, other])).units[Quantity.WAITING] == unit
+
+
+def test_no_wait_is_drawn_at_one_second_of_a_logarithmic_axis(one: Path) -> None:
+    edit_delay(one, 7200.0)
+    shown = figures(group(read_runs([one])))
+    waits = next(f for f in shown if f.name.startswith("queue-delay-cdf"))
+    drawn = sorted({60 * x for x in waits.series[0].x})
+    assert (waits.x.log, waits.x.unit) == (True, "min")
+    assert drawn == pytest.approx([1, 7200], rel=1e-4)
 
 
 def edit_delay(path: Path, longest_s: float) -> None:
