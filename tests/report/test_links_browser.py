@@ -67,12 +67,12 @@ def tooltip(browser, figure: str) -> str:
 def test_a_cell_and_the_table_tell_values(browser, report: Path) -> None:
     browser.open(report, 1280, 900, dark=False)
     said = tooltip(browser, HEAT)
-    assert "utilisation" in said
+    assert "utilization" in said
     assert "most jobs at once" in said
     browser.run(f"{HEAT}.querySelector('details').open = true")
     time.sleep(0.3)  # the page fills a table when it is opened
     head = f"return {HEAT}.querySelector('thead').textContent"
-    assert "mean utilisation (%)" in browser.run(head)
+    assert "mean utilization (%)" in browser.run(head)
 
 
 def test_the_map_follows_the_policy(browser, report: Path) -> None:

@@ -1,4 +1,4 @@
-// A map of links: a row of cells per link, coloured by utilisation. Where jobs lose much to each other,
+// A map of links: a row of cells per link, coloured by utilization. Where jobs lose much to each other,
 // a line runs below its cells.
 
 const SHADES = 20;
@@ -68,7 +68,7 @@ function cellLines(figure, series, i) {
   const [jobs, lost] = series.parts;
   const edges = figure.series[0].x;
   return [`${series.name}, ${number(edges[i])} to ${quantity(edges[i + 1], figure.x)}`,
-    [shade(series.y[i]), "utilisation", quantity(series.y[i], figure.y)],
+    [shade(series.y[i]), "utilization", quantity(series.y[i], figure.y)],
     [null, "most jobs at once", number(jobs[i])],
     ["var(--l2)", "its jobs lose to others", `${number(lost[i])} % of their time`]];
 }
@@ -85,7 +85,7 @@ function heatLegend() {
 // Links downwards: what each carried on average and at most, and what its jobs lost.
 function tableOfLinks(figure) {
   const mean = (values) => values.reduce((a, b) => a + b, 0) / values.length;
-  return dataTable(["uplink", "mean utilisation (%)", "largest (%)", "most jobs at once",
+  return dataTable(["uplink", "mean utilization (%)", "largest (%)", "most jobs at once",
     "its jobs lost at most (% of their time)"],
   figure.series.map((s) => [s.name, number(mean(s.y)), number(peak(s.y)), number(peak(s.parts[0])),
     number(peak(s.parts[1]))]));
