@@ -98,6 +98,12 @@ def test_the_steps_of_the_default_trace_are_explained(capsys) -> None:
     assert "steps of its simulator, which are shorter than the" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("word", ["efficiency", "speedup", "rho"])
+def test_words_of_printed_tables_are_explained(word: str, capsys) -> None:
+    explain([word])
+    assert capsys.readouterr().out.startswith(f"# {word}\nmeaning\t")
+
+
 def test_the_weight_of_a_tenant_is_explained(capsys) -> None:
     explain(["weight"])
     assert "credit of waiting jobs" in capsys.readouterr().out
