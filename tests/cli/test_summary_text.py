@@ -21,7 +21,7 @@ from artist.config import Scenario
 from artist.experiments.comparison.compare import compare
 from artist.failures.checkpoints import daly_interval_s
 from artist.results.terms.chief_metrics import FIRST_OF_A_RUN
-from artist.results.terms.number_text import percent, time_text
+from artist.results.terms.number_text import gpu_hours_text, percent, time_text
 from artist.run import simulate
 
 FAILING = {"failures": "meta-rsc", "checkpoint": {"cost_s": 30}, "restart_s": 60}
@@ -321,3 +321,10 @@ def test_commands_say_who_shared_gpus(artist, tmp_path: Path) -> None:
     )
     assert f" beside job {other}, tier" in artist("why", "run", job).stdout
     assert artist("report", "run", "--out", "page.html").returncode == 0
+
+
+def test_little_gpu_time_is_not_rounded_to_nothing() -> None:
+    # A minute of lost work on one GPU; 1e-9 GPU-s are a sum's rounding error.
+    given = (60.0, 1e-9, 0.0, 2700.0, 3600.0, 36e6)
+    told = [gpu_hours_text(value).removesuffix(" GPU-h") for value in given]
+    assert told == ["0.0167", "0", "0", "0.75", "1.0", "10,000.0"]
