@@ -189,3 +189,17 @@ def test_a_job_that_comes_back_with_less_to_do_is_timed_anew() -> None:
         estimates.learn(view)
         assert estimates.shortest(view, waiting) == estimates.shortest(view, waiting)
         assert seconds(estimates.shortest(view, waiting)) == left_s
+
+
+@pytest.mark.parametrize(("kinds", "least_s"), [("aa", 40), ("ab", 0)])
+def test_the_speed_of_one_kind_bounds_no_run_time_on_another(kinds: str, least_s: float) -> None:
+    slow = SimpleNamespace(compute_scale=4.0, submitted_iteration_s=4.0)
+    view: Any = SimpleNamespace(
+        now=0, cluster=SimpleNamespace(kinds=tuple(kinds)), alone=lambda *of: slow
+    )
+    waiting: Any = SimpleNamespace(
+        job=job("a", 1, 10), handle=0, former_placement=None, iterations_done=lambda now: 0
+    )
+    estimates = RunEstimates("exact")
+    assert seconds(estimates.duration(view, waiting, Placement.of({0: 1}))) == 40
+    assert estimates.shortest(view, waiting) == max(1, ticks(least_s))

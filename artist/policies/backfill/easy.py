@@ -156,9 +156,7 @@ class Easy(BasePolicy):
         """Say that a job waits for a reservation, unless that was said before."""
         if not self._says(job, head.job.handle):
             return []
-        first = head.job.job
-        whom = f"job {shortened(first.id)} ({first.gpus} GPUs)"
-        return [Wait(job.handle, f"it would have delayed {whom}, which has the reservation")]
+        return [Wait(job.handle, head.reason)]
 
 
 class _End(NamedTuple):
@@ -184,6 +182,9 @@ class _Head:
         ends: Sequence[_End],
     ) -> None:
         self.job, self._place = job, place
+        whom = f"job {shortened(job.job.id)} ({job.job.gpus} GPUs)"
+        # Why jobs wait that would delay it. Written once: a new head is told to the whole queue.
+        self.reason = f"it would have delayed {whom}, which has the reservation"
         # The GPUs that are free at the reservation. They only become fewer.
         self._free = free
         # Jobs that would delay it on some GPUs, by what they need.

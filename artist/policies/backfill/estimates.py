@@ -48,7 +48,7 @@ class RunEstimates:
         self._last: dict[str | None, deque[Tick]] = {}
         # Running jobs, by handle: user, start, and the run time that was expected then.
         self._running: dict[int, tuple[str, Tick, Tick]] = {}
-        # By model and GPUs: the scale of the compute time. It is the same on all GPUs of a kind.
+        # By model and GPUs, where all GPUs are of one kind: the scale of the compute time.
         self._compute_scales: dict[tuple[str, int], float] = {}
         # By job in the system: `shortest` while it waits, once that is known.
         self._shortest: dict[int, Tick] = {}
@@ -86,7 +86,7 @@ class RunEstimates:
         if job.handle in self._shortest:
             return self._shortest[job.handle]
         scale = self._compute_scales.get((job.job.model, job.job.gpus))
-        if scale is None or job.job.goodput is not None or several_kinds(view.cluster):
+        if scale is None or job.job.goodput is not None:
             return 1
         left = job.job.iterations - job.iterations_done(view.now)
         num, den = exact_ticks(job.job.compute_s * scale)
@@ -106,7 +106,7 @@ class RunEstimates:
     def _alone(self, view: ClusterView, job: JobView, placement: Placement) -> Tick:
         """For how long a job would hold GPUs if no other job used the network."""
         rate = view.alone(job.job, placement)
-        if job.job.goodput is None:
+        if job.job.goodput is None and not several_kinds(view.cluster):
             self._compute_scales[job.job.model, job.job.gpus] = rate.compute_scale
         num, den = exact_ticks(rate.submitted_iteration_s)
         left = job.job.iterations - job.iterations_done(view.now)
