@@ -89,14 +89,12 @@ class Placer(ABC):
             if tier(tree, current) <= best_level(usable(handle).tree, current.gpus):
                 pool.claim(current)
                 placed[handle] = current
-        rest = [handle for handle in counts if handle not in placed]
-        for handle in sorted(rest):
-            if handle in view.running:
-                sharing.move(handle, None)
+        for handle in sorted(x for x in counts if x in view.running and x not in placed):
+            sharing.move(handle, None)
+        # Most of a long queue gets no GPUs.
+        rest = [x for x, gpus in counts.items() if gpus and x not in placed]
         accepted = {} if pool.hosts is None else {x: usable(x).tree.gpus for x in rest}
         for handle in sorted(rest, key=lambda x: (accepted.get(x, 0), -counts[x], x)):
-            if not counts[handle]:
-                continue
             placement = self.place(usable(handle), counts[handle], sharing.busy)
             present = unchanged.get(handle)
             if present is not None and pool.has(present):
