@@ -34,7 +34,7 @@ import numpy as np
 import numpy.typing as npt
 
 from artist.errors import PolicyError
-from artist.policies.gavel.interior_point import interior_optimum
+from artist.policies.gavel.interior_point import inner_fairest, inner_max_min
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -156,6 +156,8 @@ def fairest(
     The first bound is the largest fairness if every job had its best kind to itself. It is tried
     first, because it can mostly be reached.
     """
+    if inner and (inside := _inner_fairest(jobs, steps, waited_s, isolated_s)) is not None:
+        return inside
     shares = max_min(jobs, steps / isolated_s).shares
     value = _largest(jobs, shares, steps, waited_s, isolated_s)
     least = float(((waited_s + steps / jobs.best()) / isolated_s).max())
@@ -177,6 +179,26 @@ def fairest(
     return Optimum(value, shares)
 
 
+def _inner_fairest(
+    jobs: Jobs, steps: Floats, waited_s: Floats, isolated_s: Floats
+) -> Optimum | None:
+    """`fairest` with the shares at which an interior point method ends; None if it gets stuck."""
+    there, best = jobs.capacity > 0, jobs.best()
+    # Where it ends depends on units. These are those in which rounding is smallest.
+    found = inner_fairest(
+        np.compress(there, jobs.speeds, axis=1) / best[:, None],
+        jobs.gpus,
+        jobs.capacity[there],
+        steps / best / isolated_s,
+        waited_s / isolated_s,
+    )
+    if found is None:
+        return None
+    shares = np.zeros(jobs.speeds.shape)
+    shares[:, there] = found
+    return Optimum(_largest(jobs, shares, steps, waited_s, isolated_s), shares)
+
+
 def _inner(jobs: Jobs, needs: Floats) -> Optimum:
     """`max_min` with the optimal shares at which an interior point method ends.
 
@@ -185,7 +207,7 @@ def _inner(jobs: Jobs, needs: Floats) -> Optimum:
     there = jobs.capacity > 0
     gained = np.compress(there, jobs.speeds, axis=1) / needs[:, None]
     first, of, count = _classes(gained, jobs.gpus)
-    found = interior_optimum(
+    found = inner_max_min(
         gained[first], jobs.gpus[first], jobs.capacity[there], count.astype(np.float64)
     )
     shares = np.zeros(jobs.speeds.shape)

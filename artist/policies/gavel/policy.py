@@ -49,9 +49,9 @@ all pairs.
 **Deviations.**
 
 - A round lasts `round_s`, not until the last job of it has done a whole number of steps.
-- Of several optima, `las` takes the one at which the authors' solver ends. That of `ftf` comes from
-  a linear program here, there from a quadratic one. With space sharing or `optimum=vertex`, both
-  take the one where jobs do most.
+- Of several optima, `las` and `ftf` take the one at which the authors' solver ends, `ftf` with
+  speeds over the job's best. With space sharing or `optimum=vertex`, they take the one where jobs
+  do most.
 - A job that has come since shares were computed gets GPUs that are left, but for `fifo` and `cost`.
   In the authors' program it waits for shares, and the GPUs stay free.
 - Under `cost`, jobs get only kinds on which they have a share. In the authors' program they get all
