@@ -325,6 +325,6 @@ def test_commands_say_who_shared_gpus(artist, tmp_path: Path) -> None:
 
 def test_little_gpu_time_is_not_rounded_to_nothing() -> None:
     # A minute of lost work on one GPU; 1e-9 GPU-s are a sum's rounding error.
-    given = (60.0, 1e-9, 0.0, 2700.0, 3600.0, 36e6)
+    given = (60.0, 1e-9, 0.0, 2700.0, 3599.9, 3600.0, 36e6)
     told = [gpu_hours_text(value).removesuffix(" GPU-h") for value in given]
-    assert told == ["0.0167", "0", "0", "0.75", "1.0", "10,000.0"]
+    assert told == ["0.0167", "0", "0", "0.75", "1.0", "1.0", "10,000.0"]

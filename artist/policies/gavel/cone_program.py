@@ -73,12 +73,12 @@ class ConeProgram:
         self.triples = len(cones) if cones.shape[1] else 0
         self.h = np.concatenate([limits.ravel(), sizes, cone_limits.ravel()])
         self.c = np.append(np.zeros(of_jobs.size), cost / common)
-        alike = np.repeat(count, limits.shape[1]), np.ones(kinds), np.repeat(count, cones.shape[1])
-        self._rows = np.concatenate(alike)
+        of_own, of_cones = (np.repeat(count, x.shape[1]) for x in (limits, cones))
+        self._rows = np.concatenate([of_own, np.ones(kinds), of_cones])
         self.degree = float(self._rows[: self.linear].sum() + count.sum() * (self.triples > 0))
 
     def split(self, rows: Floats) -> tuple[Floats, Floats, Floats]:
-        """Numbers of inequalities: [J, L] of jobs, [K] of kinds, [J, 3] of cones."""
+        """One number per inequality: [J, L] of jobs, [K] of kinds, [J, 3] of cones."""
         jobs, lines, _ = self.own.shape
         own = jobs * lines
         return (
@@ -104,8 +104,12 @@ class ConeProgram:
         every[:, : len(of_kinds)] += self.uses * of_kinds
         return np.append(every[:, :-1], (self.count[:, 0] * every[:, -1]).sum())
 
+    def value(self, y: Floats) -> float:
+        """c y."""
+        return float(self.c[-1] * y[-1])
+
     def over_rows(self, a: Floats, b: Floats) -> float:
-        """The inner product of two numbers of each inequality."""
+        """The inner product of two vectors with one number per inequality."""
         return float((self._rows * a * b).sum())
 
     def variables(self, y: Floats) -> Floats:
@@ -162,7 +166,7 @@ class NewtonSystem:
         return y, self._weighted(program.times(y) - b)
 
     def _weighted(self, rows: Floats) -> Floats:
-        """W^-2 of numbers of inequalities."""
+        """W^-2 times a vector with one number per inequality."""
         linear = self._program.linear
         cones = self._scaling.matrices @ rows[linear:].reshape(-1, 3, 1)
         return np.append(self._scaling.weights * rows[:linear], cones)

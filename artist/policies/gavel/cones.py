@@ -28,7 +28,7 @@ def product(linear: int, a: Floats, b: Floats) -> Floats:
 
 
 def quotient(linear: int, a: Floats, b: Floats) -> Floats:
-    """What times `b` is `a`."""
+    """The vector whose product with `b` is `a`."""
     of, by = _triples(linear, a), _triples(linear, b)
     first = (by * of * _MIRROR).sum(axis=1, keepdims=True) / _size(by)[:, None] ** 2
     others = (of[:, 1:] - first * by[:, 1:]) / by[:, :1]
@@ -41,7 +41,7 @@ def ones(linear: int, triples: int) -> Floats:
 
 
 def inside_by(linear: int, numbers: Floats) -> float:
-    """The least t so that `numbers` - t `ones` is in no cone's inside."""
+    """The largest t for which `numbers` - t `ones` is still in every cone."""
     triples = _triples(linear, numbers)
     room = triples[:, 0] - np.hypot(triples[:, 1], triples[:, 2])
     return float(min(numbers[:linear].min(), room.min(initial=np.inf)))

@@ -2,9 +2,8 @@
 
 Optima are often not unique: jobs that gain more than the least can have more or less. An interior
 point method ends between the vertices, and where depends on the method. So this is that of ECOS,
-the solver of Gavel's authors, for their programs: the shares are mostly the same to 1e-4. Jobs of
-which all is equal have equal shares, and these do not jump from vertex to vertex when a number
-changes a little.
+the solver of Gavel's authors, for their programs: the shares are mostly the same to 1e-4. Identical
+jobs have equal shares, and these do not jump from vertex to vertex when a number changes a little.
 
     minimise c y, where G y + s = h, s in cones        y: shares and what else is sought; s: slack
 
@@ -21,6 +20,7 @@ constants of its program.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -39,7 +39,7 @@ from artist.policies.gavel.cones import (
 
 _CLOSE, _CLOSE_ENOUGH = 1e-6, 1e-5
 """By which part of its value an optimum may be better: where the search ends, and where it may end
-if rounding allows no more. ECOS goes on to 1e-8."""
+if rounding allows no further progress. ECOS goes on to 1e-8."""
 
 _INSIDE = 0.99
 """The part of the way to the nearest bound that a step goes (ECOS: GAMMA); also how far inside the
@@ -79,8 +79,9 @@ def inner_fairest(
 ) -> Floats | None:
     """[J, K] shares of which the largest waited[i] + steps[i] / (sum over k of speeds x) is least.
 
-    None if rounding ends the search too early. As in the authors' program, each job has a variable
-    q of at least 1 / speed: the triple (speed + q, speed - q, 2) is in the cone.
+    None if rounding ends the search too early, as where a job has waited thousands of times longer
+    than others. As in the authors' program, each job has a variable q of at least 1 / speed: the
+    triple (speed + q, speed - q, 2) is in the cone.
     """
     jobs, kinds = speeds.shape
     own, limits = _time_limits(speeds, 2)
@@ -90,8 +91,10 @@ def inner_fairest(
     cones[:, 0, kinds], cones[:, 1, kinds] = -1.0, 1.0
     cone_limits[:, 2] = 2.0
     block = Block(own, limits, cones, cone_limits)
-    shares, close = _shares(block, speeds > 0, gpus, capacity, np.ones(jobs), 1.0)
-    return shares if close else None
+    shares, value = _shares(block, speeds > 0, gpus, capacity, np.ones(jobs), 1.0)
+    with np.errstate(divide="ignore"):
+        reached = (waited + steps / (speeds * shares).sum(axis=1)).max()
+    return shares if reached <= value * (1 + _CLOSE_ENOUGH) else None
 
 
 def _time_limits(speeds: Floats, others: int) -> tuple[Floats, Floats]:
@@ -115,8 +118,8 @@ def _shares(
     capacity: Floats,
     count: Floats,
     cost: float,
-) -> tuple[Floats, bool]:
-    """The shares at the end of the search, made to fit, and whether they are close to the best."""
+) -> tuple[Floats, float]:
+    """The shares at the end of the search, made to fit, and its value; nan if it got stuck."""
     uses = np.where(runs, gpus[:, None], 0.0)
     program = ConeProgram(block, uses, capacity, count, cost)
     point = _end(program)
@@ -124,7 +127,8 @@ def _shares(
     shares = np.where(runs, shares, 0.0).clip(0.0, 1.0)
     used = (count * gpus) @ shares / capacity
     shares = shares / max(1.0, shares.sum(axis=1).max(), used.max())
-    return shares, _is_close(program, point, _CLOSE_ENOUGH)
+    close = _is_close(program, point, _CLOSE_ENOUGH)
+    return shares, program.value(point.y) / point.tau if close else math.nan
 
 
 def _end(program: ConeProgram) -> _SearchPoint:
@@ -171,8 +175,7 @@ def _is_close(program: ConeProgram, point: _SearchPoint, by: float) -> bool:
     size = max(1.0, program.over_rows(program.h, program.h))
     if program.over_rows(off, off) > size * (by * point.tau) ** 2:
         return False
-    value = abs(float(program.c @ point.y))
-    return program.over_rows(point.s, point.u) < by * point.tau * value
+    return program.over_rows(point.s, point.u) < by * point.tau * abs(program.value(point.y))
 
 
 def _next(program: ConeProgram, point: _SearchPoint) -> _SearchPoint:
@@ -184,16 +187,16 @@ def _next(program: ConeProgram, point: _SearchPoint) -> _SearchPoint:
     root = scaling.times(u)
     off_u = -program.transposed(u) - tau * c
     off_s = s + program.times(y) - tau * h
-    off = kappa + float(c @ y) + program.over_rows(h, u)
+    off = kappa + program.value(y) + program.over_rows(h, u)
     of_tau = newton.solve(-c, h)
-    slope = kappa / tau - float(c @ of_tau[0]) - program.over_rows(h, of_tau[1])
+    slope = kappa / tau - program.value(of_tau[0]) - program.over_rows(h, of_tau[1])
 
     def step(left: float, products: Floats, lone: float) -> _SearchPoint:
-        """Newton's step that leaves a part of what is off, and lessens the products so much."""
+        """Newton's step that leaves a part of the residuals, and lessens the products so much."""
         lessened = scaling.times(quotient(linear, products, root))
         towards = newton.solve((1 - left) * off_u, lessened - (1 - left) * off_s)
         ahead = (1 - left) * off - lone / tau
-        ahead += float(c @ towards[0]) + program.over_rows(h, towards[1])
+        ahead += program.value(towards[0]) + program.over_rows(h, towards[1])
         by_tau = ahead / slope
         by_y, by_u = (now + by_tau * also for now, also in zip(towards, of_tau, strict=True))
         # Not -lessened - W^2 by_u: there, rounding is larger.

@@ -70,8 +70,8 @@ def in_unit(value_s: float, unit: DisplayUnit) -> str:
 
 def gpu_hours_text(value_gpu_s: float) -> str:
     """GPU time in GPU-hours, e.g. `675.8 GPU-h`; less than one to four decimals: `0.0167 GPU-h`."""
-    hours = value_gpu_s / HOUR
-    return f"{f'{hours:,.1f}' if hours >= 1 else f'{round(hours, 4):g}'} GPU-h"
+    hours = round(value_gpu_s / HOUR, 4)
+    return f"{f'{hours:,.1f}' if abs(hours) >= 1 else f'{hours:g}'} GPU-h"
 
 
 def job_text(job: str, model: str, gpus: int) -> str:

@@ -282,6 +282,23 @@ def test_fair_shares_inside_are_as_fair_in_any_units(seed: int) -> None:
     assert again.shares == pytest.approx(found.shares, abs=5e-3)
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("steps", "waited_s"),
+    [((1e-3, 1e3), (1e5, 0.0)), ((723.69, 22.74), (330929.0, 1462372.0)), ((1, 1e3), (2000, 100))],
+)
+def test_fair_shares_inside_are_fair_however_long_jobs_have_waited(
+    steps: tuple[float, float], waited_s: tuple[float, float]
+) -> None:
+    jobs = jobs_of([[1], [1]], [1, 1], [1])
+    left, waited = np.array(steps), np.array(waited_s)
+    inside, vertex = (
+        fairest(jobs, left, waited, left / isolated(jobs), inner=x) for x in (True, False)
+    )
+    assert inside.value == pytest.approx(vertex.value)
+    assert_possible(jobs, inside)
+
+
 def test_shares_of_attained_service_can_be_inside() -> None:
     # Job 1 needs a quarter of kind 1 for what job 0 gets, and may have all of it.
     jobs = jobs_of([[1, 0], [0, 4]], [1, 2], [1, 3])
