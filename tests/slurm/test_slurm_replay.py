@@ -62,6 +62,23 @@ def test_starts_are_compared_one_by_one(tmp_path: Path) -> None:
     assert told == ("SchedulerParameters=bf_busy_nodes",)
 
 
+@pytest.mark.parametrize(
+    ("started", "at_s"), [("Unknown", 0), ("2026-01-02T03:01:00", 30), ("2026-01-02T03:00:00", 30)]
+)
+def test_times_count_from_the_first_arrival(tmp_path: Path, started: str, at_s: float) -> None:
+    """Slurm calls the second task of an array eligible when the first ends, or is cancelled."""
+    head = "JobID|State|Submit|Eligible|Start|End|AllocTRES|NodeList|SubmitLine"
+    day, array = "2026-01-02T03:0", "sbatch --array=0-1%1 a.sh"
+    rows = [
+        f"7_0|CANCELLED|{day}0:00|{day}0:00|{started}|{day}1:00|gres/gpu=8|g1|{array}",
+        f"7_1|COMPLETED|{day}0:00|{day}1:00|{day}1:00|{day}2:00|gres/gpu=8|g1|{array}",
+        f"8|COMPLETED|{day}0:30|{day}0:30|{day}0:30|{day}2:00|gres/gpu=8|g2|sbatch a.sh",
+    ]
+    (folder(tmp_path) / "sacct.txt").write_text("\n".join([head, *rows]) + "\n")
+    found = {x.job_id: x.recorded_s for x in replay(tmp_path, tmp_path / "inputs").starts}
+    assert (found["8"], found["7_1"]) == (at_s, at_s + 30)
+
+
 def test_dependencies_that_are_not_modelled_are_named(tmp_path: Path) -> None:
     log = folder(tmp_path) / "sacct.txt"
     head, *rows = SACCT.splitlines()

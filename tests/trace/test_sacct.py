@@ -16,7 +16,9 @@ from recordings import SLURM, needs_slurm
 from artist.errors import ConfigError, TraceError
 from artist.experiments.recorded.recording import runs_of
 from artist.io.digests import pseudonym
+from artist.trace.foreign import sacct
 from artist.trace.native.choices import Fractional, Rules
+from artist.trace.native.time_units import moment_s
 from artist.trace.read import read_trace
 from artist.workload.job import Job
 
@@ -315,8 +317,21 @@ def test_a_singleton_waits_for_earlier_jobs_of_its_user_and_name(tmp_path: Path)
             ("6", "cem", "x", "0:44", "0:44", "4:00", "sbatch -d singleton a.sh"),
         )
     ]
-    waits = [x.hints["hint_dependency"] for x in jobs(tmp_path, head, *rows)]
-    assert waits == ["", "", "", "", "afterany:2,after:4", "afterany:2", ""]
+    waits = ["", "", "", "", "afterany:2,after:4", "afterany:2", ""]
+    for order in (rows, rows[::-1]):
+        found = {x.id: x.hints["hint_dependency"] for x in jobs(tmp_path, head, *order)}
+        assert [found[row.partition("|")[0]] for row in rows] == waits
+
+
+def test_the_end_of_a_job_is_read_once_for_all_singletons(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    head = "JobID|User|JobName|Submit|Start|End|State|AllocTRES|SubmitLine"
+    row = "ann|x|2026-03-01T10:00:00|2026-03-01T10:00:00|2026-03-01T10:01:00|COMPLETED|gres/gpu=1"
+    read = list[str]()
+    monkeypatch.setattr(sacct, "moment_s", lambda text: read.append(text) or moment_s(text))
+    jobs(tmp_path, head, *(f"{n}|{row}|sbatch -d singleton a.sh" for n in range(100)))
+    assert len(read) < 1000
 
 
 def test_tasks_of_an_array_arrive_with_the_first_that_was_eligible(tmp_path: Path) -> None:

@@ -305,12 +305,14 @@ def _zones(document: Mapping[str, Any], run: Record) -> tuple[str, ...]:
 def _epoch_s(trace: Trace, runs: Mapping[str, Sequence[Record]]) -> float:
     """The Unix time at which the trace begins.
 
-    Of jobs that arrive first, tasks of an array may have been eligible later (`foreign/sacct.py`).
+    Tasks of an array may have been eligible after they arrive (`foreign/sacct.py`), others not.
     """
-    begin_s = trace.jobs[0].arrival_s
-    firsts = [runs[job.id][0] for job in trace.jobs if job.arrival_s == begin_s]
-    moments = ([moment_of(x, key) for key in ("Submit", "Eligible")] for x in firsts)
-    return min(max(x for x in each if x is not None) for each in moments) - begin_s
+
+    def begin_s(job: Job) -> float:
+        moments = (moment_of(runs[job.id][0], key) for key in ("Submit", "Eligible"))
+        return max((x for x in moments if x is not None), default=math.inf) - job.arrival_s
+
+    return min(map(begin_s, trace.jobs))
 
 
 def _calc_phase_s(folder: Path, epoch_s: float) -> float:

@@ -29,7 +29,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 
 from artist.errors import TraceError
@@ -108,12 +108,9 @@ def read(table: Table, rules: Rules) -> Iterator[JobOrReason]:
                 continue
             yield EARLIER_RUN
             runs[job] = first, row if reader.has_started(row) else last
-    alike: dict[tuple[str, str], list[TraceRow]] = {}
-    reader.note_arrays(first for first, _ in runs.values())
+    reader.note(runs.values())
     for id_, (first, last) in runs.items():
-        before = alike.setdefault((last.text("User"), last.text("JobName")), [])
-        yield reader.job(id_, first, last, before)
-        before.append(last)
+        yield reader.job(id_, first, last)
 
 
 def goes_on(state: str) -> bool:
@@ -138,25 +135,37 @@ class _Reader:
         self._rules = rules
         self._zone = None if rules.time_zone is None else zone(rules.time_zone)
         self._arrays: dict[str, float] = {}
+        self._singletons: dict[int, str] = {}
 
-    def note_arrays(self, firsts: Iterable[TraceRow]) -> None:
-        """Note when the first task of each array with `%N` was eligible."""
-        for row in firsts:
-            if _tasks_at_once(row) and (first_s := self._arrival_s(row)) is not None:
-                number = _number(row)
+    def note(self, runs: Iterable[tuple[TraceRow, TraceRow]]) -> None:
+        """Note when tasks of arrays with `%N` that ran were first eligible, and singletons."""
+        alike: dict[tuple[str, str], list[tuple[TraceRow, TraceRow]]] = {}
+        for first, last in runs:
+            alike.setdefault((last.text("User"), last.text("JobName")), []).append((first, last))
+            ran_in_turn = _tasks_at_once(first) and self.has_started(last)
+            if ran_in_turn and (first_s := self._arrival_s(first)) is not None:
+                number = _number(first)
                 self._arrays[number] = min(first_s, self._arrays.get(number, math.inf))
+        for group in alike.values():
+            if any("singleton" in first.text("SubmitLine") for first, _ in group):
+                self._note_singletons(group)
+
+    def _note_singletons(self, alike: Iterable[tuple[TraceRow, TraceRow]]) -> None:
+        """Note what `singleton` waits for: earlier ones that had not ended by then."""
+        left = list[tuple[float, str]]()
+        moments = [(self._moment(first, "Submit") or 0.0, first, last) for first, last in alike]
+        for submit_s, first, last in sorted(moments, key=lambda x: x[0]):
+            left = [x for x in left if x[0] >= submit_s]
+            waits = dict.fromkeys(f":{x}" for _, x in left if x != _number(first))
+            self._singletons[first.index] = "".join(("afterany", *waits)) if waits else ""
+            left.append((self._moment(last, "End") or math.inf, _number(last)))
 
     def _arrival_s(self, row: TraceRow) -> float | None:
         submit_s, eligible_s = self._moment(row, "Submit"), self._moment(row, "Eligible")
         return submit_s if submit_s is None or eligible_s is None else max(submit_s, eligible_s)
 
-    def job(
-        self, id_: str, first: TraceRow, last: TraceRow, before: Sequence[TraceRow]
-    ) -> JobOrReason:
-        """The job with these rows for its first and last run, or why it is dropped.
-
-        `before` has the last runs of the user's earlier jobs of this name.
-        """
+    def job(self, id_: str, first: TraceRow, last: TraceRow) -> JobOrReason:
+        """The job with these rows for its first and last run, or why it is dropped."""
         gpus, kind = _gpus(last)
         if not gpus:
             return SHARDS if _SHARD.search(last.text(_held_in(last))) else CPU_ONLY
@@ -189,22 +198,16 @@ class _Reader:
                 "hint_reservation": last.text("Reservation"),
                 "hint_gpu_kind": kind,
                 **_asked(first),
-                "hint_dependency": self._dependency(first, before),
+                "hint_dependency": self._dependency(first),
             },
         )
 
-    def _dependency(self, row: TraceRow, before: Sequence[TraceRow]) -> str:
-        """What a job waits for; `singleton` is the earlier jobs that had not ended by then."""
+    def _dependency(self, row: TraceRow) -> str:
+        """What a job waits for."""
         text = _options(row).get("dependency", "")
         if "singleton" not in text or "?" in text:
             return text
-        submit_s, own = self._moment(row, "Submit") or 0.0, _number(row)
-        numbers = dict.fromkeys(
-            _number(x) for x in before if (self._moment(x, "End") or math.inf) >= submit_s
-        )
-        waits = "".join(f":{number}" for number in numbers if number != own)
-        singly = f"afterany{waits}" if waits else ""
-        parts = (singly if part == "singleton" else part for part in text.split(","))
+        parts = (self._singletons[row.index] if x == "singleton" else x for x in text.split(","))
         return ",".join(filter(None, parts))
 
     def has_started(self, row: TraceRow) -> bool:
@@ -309,15 +312,13 @@ def _requeue(line: str, asked: Mapping[str, str]) -> str:
     """
     if _INTERACTIVE.match(line):
         return "0"
-    last = next((name for name in reversed([*asked]) if name in _REQUEUE), "")
-    return _REQUEUE.get(last, "")
+    return next((_REQUEUE[name] for name in reversed([*asked]) if name in _REQUEUE), "")
 
 
 _INTERACTIVE = re.compile(r"(?:\S*/)?(?:salloc|srun)\s")
 _REQUEUE = {"requeue": "1", "no-requeue": "0"}
 _SHARD = re.compile(r"(?:^|,)gres/shard(?::[^=,]*)?=0*[1-9]", re.ASCII)
-_NICE = "100"
-"""The value of --nice without a number."""
+_NICE = "100"  # the value of --nice without a number
 _AT_ONCE = re.compile(r"[\d,:-]+%(\d+)", re.ASCII)
 _COUNT, _WHOLE = re.compile(r"\d+", re.ASCII), re.compile(r"-?\d+", re.ASCII)
 
