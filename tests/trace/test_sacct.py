@@ -291,6 +291,9 @@ def test_arguments_of_the_script_are_no_options(
         ("sbatch -G 8 -N 2 a.sh", "2", "2"),
         ("sbatch --gres=gpu:4 a.sh --gpus=4", "1", "1"),
         ("sbatch a.sh", "3", "0"),  # the script has --gpus
+        ("sbatch --gres=gpu:2 -N 2-4 a.sh", "4", "4"),
+        ("sbatch --gpus-per-node=2 -N 2-4 a.sh", "4", "4"),
+        ("sbatch --gres=disk:2 a.sh", "3", "0"),
     ],
 )
 def test_gpus_without_nodes_may_be_on_any_number_of_machines(

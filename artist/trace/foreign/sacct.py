@@ -197,7 +197,7 @@ class _Reader:
                 "hint_qos": last.text("QOS"),
                 "hint_reservation": last.text("Reservation"),
                 "hint_gpu_kind": kind,
-                **_asked(first),
+                **_asked(first, last),
                 "hint_dependency": self._dependency(first),
             },
         )
@@ -255,11 +255,11 @@ class _Reader:
         return moment
 
 
-def _asked(row: TraceRow) -> dict[str, object]:
+def _asked(row: TraceRow, last: TraceRow) -> dict[str, object]:
     """Hints for the policy `slurm`: machines, CPUs, and options that only the sbatch line has."""
     line, asked = _line(row), _options(row)
     return {
-        "hint_nodes": _nodes(row, asked),
+        "hint_nodes": _nodes(last, asked),
         "hint_cpus": whole(row.text("ReqCPUS")),
         "hint_tasks_per_node": _if(_COUNT, asked.get("ntasks-per-node", "")),
         "hint_nice": _if(_WHOLE, asked["nice"] or _NICE) if "nice" in asked else "",
@@ -293,9 +293,11 @@ def _number(row: TraceRow) -> str:
 def _nodes(row: TraceRow, asked: Mapping[str, str]) -> str:
     """How many machines a job asks for; 0 if any number will do (`--gpus` without `--nodes`).
 
-    ReqNodes is the least number. A job that got more asked for GPUs in the same way in its script.
+    ReqNodes is the least. A job that got more has GPUs per machine, or `--gpus` in its script.
     """
     least, held = (whole(row.text(name)) for name in ("ReqNodes", "NNodes"))
+    if "gpus-per-node" in asked or "gpu" in asked.get("gres", ""):
+        return held or least
     if asked.keys() & {"gpus", "G"} and not asked.keys() & {"nodes", "N"}:
         return "0"
     return "0" if least and held and int(held) > int(least) else least or held
