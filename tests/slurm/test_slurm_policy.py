@@ -238,6 +238,23 @@ def test_machines_of_a_low_weight_come_first() -> None:
         assert list(bits(mask)) == [2, 3]
 
 
+@pytest.mark.parametrize(
+    ("free", "gpus", "expected"),
+    [([3, 3, 4, 4], 6, {0: 3, 1: 3}), ([3, 3, 6, 6], 12, {2: 6, 3: 6})],
+)
+def test_machines_of_a_low_weight_come_first_if_as_many_as_allowed_suffice(
+    free: list[int], gpus: int, expected: dict[int, int]
+) -> None:
+    partitions: list[Any] = [{"name": "p", "nodes": "ALL", "default": True, "max_nodes": 2}]
+    machines = Machines(cluster([8] * 4), None, SlurmFacts(partitions=partitions))
+    machines.weights = [1, 1, 2, 2]
+    request = RequestReader(machines, {}).request(Waiting(asked("a", gpus, 1, 1, nodes=0)))
+    left = Free(free, [9] * 4)
+    mask = Selection(machines, topology=False).choose(request, left, machines.everything)
+    assert mask is not None
+    assert dict(shares(request, left, mask)) == expected
+
+
 RACKS = cluster([8] * 4, [8] * 4, [8] * 4, [8] * 4)
 
 
@@ -267,6 +284,26 @@ def test_gpus_of_several_machines_come_from_those_with_most_free(
     assert mask is not None
     held = dict(shares(request, left, mask))
     assert held == expected
+
+
+@pytest.mark.parametrize(
+    ("gpus", "nodes", "most", "start_s"),
+    [(12, 0, 2, 100), (10, 0, 2, 100), (12, 0, 4, 1), (12, 0, None, 1), (6, 0, 2, 1),
+     (20, 0, 2, 100), (9, 0, 1, 1), (9, "", 1, 1)],
+)  # fmt: skip
+def test_gpus_lie_on_no_more_machines_than_a_partition_allows(
+    gpus: int, nodes: int | str, most: int | None, start_s: int
+) -> None:
+    """Each of four machines has 3 GPUs free until 100 s. What MaxNodes never allows ignores it."""
+    four = cluster([8] * 4)
+    held = [asked(f"h{n}", 5, 100, 2, nodes=1) for n in range(4)]
+    one = asked("a", gpus, 10, 1, arrival_s=1.0, nodes=nodes)
+    partitions = [{"name": "p", "nodes": "ALL", "default": True, "max_nodes": most}]
+    settings = {"SchedulerParameters": SCHEDULER}
+    policy = make_policy("slurm", facts={"partitions": partitions, "settings": settings})
+    rows = run(four, [*held, one], policy)
+    found = next(int(seconds(row.start)) for row in rows.jobs if row.job.id == "a")
+    assert start_s <= found <= start_s + 2
 
 
 QOS = [

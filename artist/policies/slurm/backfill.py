@@ -51,7 +51,7 @@ class Departures:
         None if the job never fits.
         """
         gpus = request.job.gpus if request.spread else 0
-        key = (among, request.nodes, request.gpus, request.cpus, gpus)
+        key = (among, request.nodes, request.gpus, request.cpus, gpus, request.most_nodes)
         if key not in self._found:
             self._found[key] = self._first(request, among)
         found = self._found[key]

@@ -125,6 +125,13 @@ class Machines:
             self._suiting[partition.machines, gpus] = found
         return found
 
+    def most_gpus(self, partition: PartitionMachines) -> int:
+        """How many GPUs as many machines as a job may have in a partition (MaxNodes) have."""
+        if partition.max_nodes is None:
+            return partition.gpus
+        gpus = sorted((self.gpus[index] for index in bits(partition.machines)), reverse=True)
+        return sum(gpus[: partition.max_nodes])
+
     def placement(self, free: FreeGpus, taken: Sequence[tuple[int, int]]) -> Placement:
         """A placement on free GPUs of these (machine, GPUs)."""
         counts: dict[int, int] = {}

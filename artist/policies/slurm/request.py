@@ -59,6 +59,8 @@ class Request:
     """On each machine."""
     spread: bool
     """Whether the GPUs may lie on several machines (`--gpus`); `nodes` and `gpus` are minimums."""
+    most_nodes: int | None
+    """If the GPUs may lie on several machines: on how many (MaxNodes); None: on any number."""
     cpus: int
     """On each machine."""
     most_cpus: int
@@ -131,7 +133,7 @@ class RequestReader:
         nodes = _count(job, "hint_nodes", 0)
         any_number = str(job.hints.get("hint_nodes", "")) == "0"
         spread = not nodes and (any_number or job.gpus > partition.largest)
-        spread = spread and partition.max_nodes != 1
+        spread = spread and (partition.max_nodes != 1 or job.gpus > partition.largest)
         nodes = nodes or -(-job.gpus // partition.largest)
         gpus = 1 if spread else -(-job.gpus // nodes)
         if not spread and (job.gpus % nodes or self._machines.suiting(partition, gpus) < nodes):
@@ -146,6 +148,9 @@ class RequestReader:
                 f"job {shortened(job.id)}: {job.gpus} GPUs, but {of} has "
                 f"{partition.gpus}; correct gpus or hint_partition"
             )
+        most_nodes = partition.max_nodes
+        if not spread or self._machines.most_gpus(partition) < job.gpus:
+            most_nodes = None  # it ran, so somebody allowed it
         after, others = dependencies(job)
         if others and not self._ignores:
             raise _bad(
@@ -169,6 +174,7 @@ class RequestReader:
             nodes=nodes,
             gpus=gpus,
             spread=spread,
+            most_nodes=most_nodes,
             cpus=cpus,
             most_cpus=cpus if tasks else MOST_CPUS,
             limit_s=limit_s(job, partition.max_time_s),

@@ -143,7 +143,10 @@ def fits(request: Request, free: Free, among: int) -> bool:
 def holds_together(request: Request, free: Free, among: int) -> bool:
     """Whether machines together have as many free GPUs as a job wants."""
     room = among & free.room(request.gpus, request.cpus)
-    return sum(free.gpus[index] for index in bits(room)) >= request.job.gpus
+    counts = [free.gpus[index] for index in bits(room)]
+    if request.most_nodes is not None:
+        counts = sorted(counts, reverse=True)[: request.most_nodes]
+    return sum(counts) >= request.job.gpus
 
 
 def shares(request: Request, free: Free, chosen: int) -> list[tuple[int, int]]:
@@ -159,13 +162,18 @@ def shares(request: Request, free: Free, chosen: int) -> list[tuple[int, int]]:
 
 
 def _any_machines(request: Request, free: Free, room: int, weights: Sequence[int]) -> int | None:
-    """Machines that hold a job's `--gpus` together; None if all together have too few."""
-    chosen, left = 0, request.job.gpus
-    for index in sorted(bits(room), key=lambda index: (weights[index], -free.gpus[index])):
-        chosen |= 1 << index
-        left -= free.gpus[index]
-        if left <= 0:
-            return chosen
+    """Machines that hold a job's `--gpus` together; None if those that it may have do not.
+
+    If those of low weights do not, MaxNodes makes it take those with most free GPUs.
+    """
+    for weighs in (1, 0):
+        chosen, left = 0, request.job.gpus
+        order = sorted(bits(room), key=lambda x: (weighs * weights[x], -free.gpus[x]))
+        for index in order[: request.most_nodes]:
+            chosen |= 1 << index
+            left -= free.gpus[index]
+            if left <= 0:
+                return chosen
     return None
 
 
