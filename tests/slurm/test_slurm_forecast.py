@@ -109,6 +109,22 @@ def test_a_limit_that_no_partition_allows_is_refused(tmp_path: Path) -> None:
         asked(path, asked=Asked(8, 7260.0, (("hint_partition", "p,q"),)))
 
 
+@pytest.mark.parametrize(("gpus", "hints"), [(8, (("hint_nodes", "2"),)), (9, ())])
+def test_more_machines_than_every_partition_allows_are_refused(
+    tmp_path: Path, gpus: int, hints: tuple[tuple[str, str], ...]
+) -> None:
+    path = one_machine(tmp_path, [100.0] * 3)
+    node = "NodeName=g1 CPUTot=64 Gres=gpu:8 State=IDLE\n"
+    (path / "nodes.txt").write_text(f"{node}\n{node.replace('g1', 'g2')}")
+    texts = ("p Default=YES MaxNodes=1", "q MaxNodes=2")
+    lines = "".join(f"PartitionName={text} Nodes=g[1-2]\n" for text in texts)
+    (path / "partitions.txt").write_text(lines)
+    assert asked(path, asked=Asked(gpus, 600.0, (*hints, ("hint_partition", "p,q")))).jobs
+    told = rf"^--gpus {gpus} on 2 machines, but partition p allows 1 \(MaxNodes\)"
+    with pytest.raises(ConfigError, match=told):
+        asked(path, asked=Asked(gpus, 600.0, hints))
+
+
 @pytest.mark.parametrize("default", ["", "Default=YES"])
 def test_a_job_without_a_partition_has_the_limit_of_the_one_that_it_gets(
     tmp_path: Path, default: str
