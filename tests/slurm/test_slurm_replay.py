@@ -330,9 +330,10 @@ def test_the_most_machines_of_a_partition_are_read(tmp_path: Path) -> None:
     assert not found["not_understood"]
 
 
-def test_heterogeneous_jobs_are_told_with_what_they_held(tmp_path: Path) -> None:
+@pytest.mark.parametrize("asked", ["gres/gpu=8", "gres/gpu:a100=6,gres/gpu:h100=2"])
+def test_heterogeneous_jobs_are_told_with_what_they_held(tmp_path: Path, asked: str) -> None:
     """Jobs 1 and 2 hold 16 x 50 and 8 x 40 GPU-seconds, the parts of job 3 hold 8 x 40 each."""
-    row = SACCT.splitlines()[-1]
+    row = SACCT.splitlines()[-1].replace("gres/gpu=8", asked, 1)
     parts = "\n".join(row.replace("2|ben", f"3+{part}|ben", 1) for part in (0, 1))
     (folder(tmp_path) / "sacct.txt").write_text(f"{SACCT}{parts}\n")
     found = replay(tmp_path, tmp_path / "inputs")
@@ -340,3 +341,11 @@ def test_heterogeneous_jobs_are_told_with_what_they_held(tmp_path: Path) -> None
         "1 heterogeneous job such as 3, with 36 % of the GPU-hours, whose GPUs count as free"
     )
     assert found.dropped == {"step of a job": 1}
+
+
+def test_heterogeneous_jobs_without_gpus_are_counted_as_dropped(tmp_path: Path) -> None:
+    row = SACCT.splitlines()[-1].replace("gres/gpu=8", "cpu=8")
+    (folder(tmp_path) / "sacct.txt").write_text(f"{SACCT}{row.replace('2|ben', '3+0|ben', 1)}\n")
+    found = replay(tmp_path, tmp_path / "inputs")
+    assert not any("heterogeneous job" in x for x in found.not_modelled)
+    assert found.dropped == {"step of a job": 1, "part of a heterogeneous job": 1}

@@ -30,7 +30,7 @@ from artist.slurm.cluster_import import cluster_document, lacked
 from artist.slurm.facts import SlurmFacts
 from artist.slurm.submit_line import gpu_kinds_of, one_word_each
 from artist.slurm.texts import Record, hosts, log_rows, settings, unpacked
-from artist.trace.foreign.sacct import following, goes_on
+from artist.trace.foreign.sacct import PART_OF_A_HETEROGENEOUS_JOB, following, goes_on
 from artist.trace.native.choices import Fractional, Rules
 from artist.trace.native.time_units import moment_s, zoned_s
 from artist.trace.native.trace import Trace
@@ -138,7 +138,10 @@ def read_recording(
         },
     }
     zones = _zones(document, runs[trace.jobs[0].id][0])
-    lacks = (*lacked(folder), *zones, *_heterogeneous(parts, trace.jobs))
+    if left_out := _heterogeneous(parts, trace.jobs):
+        others = {x: n for x, n in trace.dropped.items() if x != PART_OF_A_HETEROGENEOUS_JOB}
+        trace = replace(trace, dropped=others)
+    lacks = (*lacked(folder), *zones, *left_out)
     recording = Recording(inputs, document, trace, runs, epoch_s, chosen, lacks)
     write_native(recording.jobs, trace_file)
     return recording
@@ -259,13 +262,14 @@ def runs_of(log: Path) -> tuple[dict[str, list[Record]], list[Record]]:
 
 
 def _heterogeneous(parts: Sequence[Record], jobs: Sequence[Job]) -> tuple[str, ...]:
-    """Say how much heterogeneous jobs ran, which are left out."""
+    """Say how much heterogeneous jobs with GPUs ran, which are left out."""
+    parts = [x for x in parts if _gpus(x)]
     if not parts:
         return ()
     gpu_s = math.fsum(
-        ((moment_of(x, "End") or 0.0) - (moment_of(x, "Start") or 0.0)) * int(gpus[1])
+        ((moment_of(x, "End") or 0.0) - (moment_of(x, "Start") or 0.0)) * _gpus(x)
         for x in parts
-        if moment_of(x, "End") is not None and (gpus := _GPUS.search(x.text("ReqTRES")))
+        if moment_of(x, "End") is not None
     )
     share = gpu_s / (gpu_s + math.fsum(job.gpus * job.ideal_s for job in jobs))
     ids = dict.fromkeys(x.text("JobID").partition("+")[0] for x in parts)
@@ -275,7 +279,13 @@ def _heterogeneous(parts: Sequence[Record], jobs: Sequence[Job]) -> tuple[str, .
     )
 
 
-_GPUS = re.compile(r"(?:^|,)gres/gpu=(\d{1,9})(?=,|$)", re.ASCII)
+def _gpus(part: Record) -> int:
+    """The GPUs that a part asked for, in all or by kind."""
+    counts = {kind: int(count) for kind, count in _GPUS.findall(part.text("ReqTRES"))}
+    return counts.get("", sum(counts.values()))
+
+
+_GPUS = re.compile(r"(?:^|,)gres/gpu((?::[^,=]+)?)=(\d{1,9})(?=,|$)", re.ASCII)
 
 
 def moment_of(record: Record, key: str) -> float | None:

@@ -28,7 +28,6 @@ from artist.run import simulate
 from artist.settings import load_scenario
 from artist.slurm.facts import SlurmFacts
 from artist.slurm.texts import Record, hosts
-from artist.trace.foreign.sacct import PART_OF_A_HETEROGENEOUS_JOB
 from artist.trace.native.trace import Trace
 from artist.units import counted
 
@@ -190,7 +189,7 @@ def replayed(recording: Recording, *, sets: Sequence[str] = (), phases: int) -> 
         ),
         cycle_s=float(max(described.numbers[x] for x in ("bf_interval", "sched_interval"))),
         not_modelled=recording.not_modelled(),
-        dropped={x: n for x, n in trace.dropped.items() if x != PART_OF_A_HETEROGENEOUS_JOB},
+        dropped=trace.dropped,
     )
 
 
