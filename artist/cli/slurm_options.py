@@ -27,16 +27,27 @@ Phases = Annotated[
     ),
 ]
 
-_COLUMNS = {"hint_nodes": "ReqNodes", "hint_partition": "Partition", "hint_qos": "QOS"}
+_COLUMNS = {
+    "hint_nodes": "ReqNodes",
+    "hint_partition": "Partition",
+    "hint_qos": "QOS",
+    "hint_time_limit_s": "Timelimit",
+    "hint_dependency": "--dependency in SubmitLine",
+    "gpu_kinds": "ReqTRES",
+}
 
 
 @contextmanager
-def in_columns_of_sacct(others: Mapping[str, str] = MappingProxyType({})) -> Iterator[None]:
-    """Tell errors about a job in columns of sacct, not in those of artist's traces."""
+def in_columns_of_sacct(flags: Mapping[str, str] = MappingProxyType({})) -> Iterator[None]:
+    """Tell errors about a job in columns of sacct, not in those of artist's traces.
+
+    `flags` are the words for the job that the user asks about.
+    """
     try:
         yield
     except TraceError as cause:
         message = str(cause)
-        for name, column in {**_COLUMNS, **others}.items():
+        asked = flags if message.startswith("job 'asked'") else {}
+        for name, column in {**_COLUMNS, **asked}.items():
             message = message.replace(name, column)
         raise TraceError(message) from cause

@@ -335,6 +335,28 @@ def test_what_a_check_does_not_read_is_refused(tmp_path: Path, flag: str) -> Non
     assert str(refused) == f"--check forecasts all of the log without {flag}; leave one out"
 
 
+@pytest.mark.parametrize(
+    ("log", "flags", "told"),
+    [
+        ("gold", ["--gpus", "8"], "': QOS is"),
+        ("gold", ["--check", "4"], "': QOS is"),
+        ("normal", ["--gpus", "8", "--qos", "gold"], "job 'asked': --qos is"),
+    ],
+)
+def test_errors_name_flags_only_for_the_job_that_is_asked_about(
+    tmp_path: Path, log: str, flags: list[str], told: str
+) -> None:
+    path = closed_between(tmp_path / "log", 200.0)
+    (path / "qos.txt").write_text("Name|Priority\nnormal|1\n")
+    head, *rows = (path / "sacct.txt").read_text().splitlines()
+    lines = [f"{head}|QOS", *(f"{row}|{log}" for row in rows)]
+    (path / "sacct.txt").write_text("\n".join(lines) + "\n")
+    refused = CliRunner().invoke(
+        application(["forecast", "doctor"]), ["forecast", str(path), *flags]
+    )
+    assert f"{told} 'gold', which the cluster lacks" in str(refused.exception)
+
+
 def test_the_command_prints_the_same_twice(tmp_path: Path) -> None:
     path = one_machine(tmp_path, [50.0, 150.0] * 6)
     arguments = ["forecast", str(path), "--gpus", "8", "--limit", "10min", "--futures", "5"]

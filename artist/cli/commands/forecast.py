@@ -98,7 +98,10 @@ def forecast(
     horizon_s = None if horizon is None else _seconds("--horizon", horizon, seconds_of)
     with TemporaryDirectory() as inputs:
         if check is not None:
-            with bar_of_runs(quiet=quiet, what="futures") as show:
+            with (
+                slurm_options.in_columns_of_sacct(),
+                bar_of_runs(quiet=quiet, what="futures") as show,
+            ):
                 facts = calibration(
                     folder,
                     Path(inputs),
@@ -122,7 +125,7 @@ def forecast(
                 gpu_kind,
             )
         with (
-            slurm_options.in_columns_of_sacct({} if asked is None else _FLAGS),
+            slurm_options.in_columns_of_sacct(_FLAGS),
             bar_of_runs(quiet=quiet, what="futures") as show,
         ):
             found = forecast_of(

@@ -25,7 +25,7 @@ from artist.trace.native.time_units import moment_s
 from artist.units import counted
 
 FEW = 9
-"""Futures at earlier moments: as few as have a tenth of all starts beyond each of their ends."""
+"""Futures at earlier moments: the fewest of which a tenth can lie beyond each end."""
 
 BEYOND = 10
 """One start in ten lies beyond each end of an 80 % interval."""
