@@ -132,8 +132,8 @@ class RequestReader:
             of += f" with {' or '.join(job.gpu_kinds)}"
         nodes = _count(job, "hint_nodes", 0)
         any_number = str(job.hints.get("hint_nodes", "")) == "0"
+        any_number = any_number and partition.max_nodes != 1
         spread = not nodes and (any_number or job.gpus > partition.largest)
-        spread = spread and (partition.max_nodes != 1 or job.gpus > partition.largest)
         nodes = nodes or -(-job.gpus // partition.largest)
         gpus = 1 if spread else -(-job.gpus // nodes)
         if not spread and (job.gpus % nodes or self._machines.suiting(partition, gpus) < nodes):
