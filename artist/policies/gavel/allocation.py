@@ -34,9 +34,9 @@ import numpy as np
 import numpy.typing as npt
 
 from artist.errors import PolicyError
+from artist.policies.gavel.cones import Floats
 from artist.policies.gavel.interior_point import inner_fairest, inner_max_min
 
-Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 _SLACK = 1e-9

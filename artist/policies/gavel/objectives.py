@@ -8,7 +8,6 @@ import numpy as np
 
 from artist.contract import JobView
 from artist.policies.gavel.allocation import (
-    Floats,
     Jobs,
     agnostic,
     fairest,
@@ -17,6 +16,7 @@ from artist.policies.gavel.allocation import (
     makespan,
     per_cost,
 )
+from artist.policies.gavel.cones import Floats
 from artist.policies.gavel.options import GavelOptions
 from artist.policies.gavel.space_sharing import Beside
 from artist.policies.gavel.time_fractions import Combination

@@ -20,7 +20,8 @@ from typing import Final
 import numpy as np
 
 from artist.contract import ClusterView, JobView
-from artist.policies.gavel.allocation import Floats, Ints, Jobs, Pairs
+from artist.policies.gavel.allocation import Ints, Jobs, Pairs
+from artist.policies.gavel.cones import Floats
 from artist.policies.shared.closest import ClosestGpus
 from artist.workload.job import Job
 
