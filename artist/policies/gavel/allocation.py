@@ -210,6 +210,8 @@ def _inner(jobs: Jobs, needs: Floats) -> Optimum:
     found = inner_max_min(
         gained[first], jobs.gpus[first], jobs.capacity[there], count.astype(np.float64)
     )
+    if found is None:
+        return max_min(jobs, needs)
     shares = np.zeros(jobs.speeds.shape)
     shares[:, there] = found[of]
     return Optimum(float((jobs.gets(shares) / needs).min()), shares)

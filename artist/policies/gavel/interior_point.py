@@ -61,17 +61,18 @@ class _SearchPoint(NamedTuple):
     kappa: float
 
 
-def inner_max_min(gains: Floats, gpus: Floats, capacity: Floats, count: Floats) -> Floats:
+def inner_max_min(gains: Floats, gpus: Floats, capacity: Floats, count: Floats) -> Floats | None:
     """[J, K] shares of which the least gain, sum over k of gains[i, k] x[i, k], is largest.
 
     Each job gains something on some kind, and every kind has GPUs. `count`: [J] how many equal jobs
-    each stands for.
+    each stands for. None if rounding ends the search too early.
     """
     jobs, kinds = gains.shape
     own, limits = _time_limits(gains, 1)
     own[:, -1, :kinds], own[:, -1, kinds] = -gains, 1.0
     block = Block(own, limits, np.empty((jobs, 0, kinds + 1)), np.empty((jobs, 0)))
-    return _shares(block, gains > 0, gpus, capacity, count, -1.0)[0]
+    shares, value = _shares(block, gains > 0, gpus, capacity, count, -1.0)
+    return None if math.isnan(value) else shares
 
 
 def inner_fairest(

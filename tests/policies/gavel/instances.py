@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from artist.estimates.speeds import load_speeds
-from artist.policies.gavel.allocation import Floats, Jobs
+from artist.policies.gavel.allocation import Jobs
+from artist.policies.gavel.cones import Floats
 
 KINDS = ("k80", "p100", "v100")
 PRICES = np.array([0.45, 1.46, 2.48])

@@ -13,7 +13,6 @@ from instances import KINDS, PRICES, instance
 from scipy.optimize import linprog
 
 from artist.policies.gavel.allocation import (
-    Floats,
     Jobs,
     Optimum,
     agnostic,
@@ -25,6 +24,7 @@ from artist.policies.gavel.allocation import (
     max_min,
     per_cost,
 )
+from artist.policies.gavel.cones import Floats
 from artist.policies.gavel.interior_point import inner_max_min
 
 
@@ -238,7 +238,9 @@ def test_no_allocation_is_fairer_where_many_jobs_want_few_gpus(seed: int) -> Non
 
 def inner(jobs: Jobs, needs: Floats) -> Floats:
     alone = np.ones(len(jobs.gpus))
-    return inner_max_min(jobs.speeds / needs[:, None], jobs.gpus, jobs.capacity, alone)
+    found = inner_max_min(jobs.speeds / needs[:, None], jobs.gpus, jobs.capacity, alone)
+    assert found is not None
+    return found
 
 
 @pytest.mark.parametrize(
@@ -266,6 +268,7 @@ def test_equal_jobs_count_as_one_of_their_number() -> None:
     found = inner_max_min(
         jobs.speeds[one], jobs.gpus[one], jobs.capacity, np.array([1.0, 3.0, 1.0])
     )
+    assert found is not None
     assert found[of] == pytest.approx(inner(jobs, np.ones(5)), abs=1e-6)
 
 
@@ -297,6 +300,16 @@ def test_fair_shares_inside_are_fair_however_long_jobs_have_waited(
     )
     assert inside.value == pytest.approx(vertex.value)
     assert_possible(jobs, inside)
+
+
+def test_where_the_search_gets_stuck_shares_are_a_vertex(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("artist.policies.gavel.interior_point._MOST_STEPS", 2)
+    jobs, steps, waited_s = instance(9)
+    stuck, vertex = (least_attained_service(jobs, inner=x) for x in (True, False))
+    assert (stuck.shares == vertex.shares).all()
+    isolated_s = steps / isolated(jobs)
+    fair, least = (fairest(jobs, steps, waited_s, isolated_s, inner=x) for x in (True, False))
+    assert fair.value == pytest.approx(least.value)
 
 
 def test_shares_of_attained_service_can_be_inside() -> None:
