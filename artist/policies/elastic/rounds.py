@@ -38,14 +38,17 @@ class Rounds(BasePolicy):
         """When the next round begins."""
         self._gap = 1
         """Periods between rounds."""
-        self._woken: Tick = -1
+        self._wakes = set[Tick]()
+        """Those asked for. Of several, all but the last come from gaps that an event cut short."""
+        self._free = -1
+        """The GPUs that were free at the last question."""
         self._waits = RoundWaits(self._period, one_kind=one_kind)
 
     def decide(self, view: ClusterView) -> Sequence[Decision]:
         """Place all jobs again if a round begins."""
         self._clock.asked(view)
         self.note(view)
-        if view.now != self._next or view.entered or view.finished:  # something has happened
+        if self._something_happened(view):
             self._gap = 1
             self._next = self._clock.at_or_after(view.now)
         decisions: list[Decision] = []
@@ -60,10 +63,17 @@ class Rounds(BasePolicy):
             decisions += self._waits.begun(view, decisions)
         else:
             decisions += self._waits.between(view, self._next)
-        if self._next != self._woken and self.can_improve(view):
-            self._woken = self._next
+        if self._next not in self._wakes and self.can_improve(view):
+            self._wakes.add(self._next)
             decisions.append(Wake(self._next))
         return decisions
+
+    def _something_happened(self, view: ClusterView) -> bool:
+        """Whether more than time has passed since the last question."""
+        woken, before = view.now in self._wakes, self._free
+        self._wakes.discard(view.now)
+        self._free = view.free.total
+        return not woken or bool(view.entered or view.finished) or self._free != before
 
     @abstractmethod
     def round(self, view: ClusterView) -> Sequence[Decision]:

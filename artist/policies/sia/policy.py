@@ -84,6 +84,9 @@ class Sia(Rounds):
         """GPUs of a machine of each kind."""
         self._closest = ClosestGpus()
         self._speeds: dict[tuple[object, ...], float] = {}
+        self._program: tuple[list[list[Offer]], list[int]] | None = None
+        """What the last round chose from. While it stays, so does the choice."""
+        self._chosen: list[Offer | None] = []
 
     def _learn(self, view: ClusterView) -> None:
         """Learn the kinds of GPUs of the cluster, and the sizes of configurations."""
@@ -117,7 +120,10 @@ class Sia(Rounds):
         capacity = [free_of_kinds(pool, (kind,)).total for kind in self._kinds]
         offers = [self._offers(view, state) for state in jobs.values()]
         power, unallocated = self.options.power, self.options.unallocated
-        chosen = choose(offers, capacity, power, unallocated, self.options.gap)
+        if (offers, capacity) != self._program:
+            self._program = offers, capacity
+            self._chosen = choose(offers, capacity, power, unallocated, self.options.gap)
+        chosen = self._chosen
         placed: dict[int, Placement] = {}
         for kind, name in enumerate(self._kinds):
             counts = {
