@@ -71,8 +71,8 @@ class Queues(Rounds):
 
     def can_improve(self, view: ClusterView) -> bool:
         """Whether a job waits, or one runs that may be demoted: the order of demotions counts."""
-        return bool(view.waiting) or not self._demoted.keys() >= view.running.keys()
+        return bool(view.waiting) or not self.settled(view)
 
     def settled(self, view: ClusterView) -> bool:
-        """Never: jobs are demoted while nothing happens."""
-        return False
+        """Whether all running jobs are demoted: else time alone demotes more."""
+        return self._demoted.keys() >= view.running.keys()
