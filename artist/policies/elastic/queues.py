@@ -71,8 +71,11 @@ class Queues(Rounds):
 
     def can_improve(self, view: ClusterView) -> bool:
         """Whether a job waits, or one runs that may be demoted: the order of demotions counts."""
-        return bool(view.waiting) or not self.settled(view)
+        return bool(view.waiting) or not self._all_demoted(view)
 
     def settled(self, view: ClusterView) -> bool:
         """Whether all running jobs are demoted: else time alone demotes more."""
+        return self._all_demoted(view)
+
+    def _all_demoted(self, view: ClusterView) -> bool:
         return self._demoted.keys() >= view.running.keys()
