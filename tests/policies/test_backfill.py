@@ -176,6 +176,19 @@ def test_jobs_that_may_not_pass_the_head_are_not_timed_at_each_question(
     assert timed == 6 * ["thin0"]  # the questions at 1 to 6 s
 
 
+def test_a_start_lets_a_job_that_would_have_delayed_the_head_start_elsewhere() -> None:
+    # From 2 s on, two GPUs of either machine are free. The head gets those of the first one at
+    # 10 s. `first` would have one of them for too long, and so would `last`, until `short` has
+    # taken both.
+    jobs = [job("until10", 4, 10), job("until1000", 4, 1000), job("one", 1, 2), job("two", 2, 2)]
+    queue = [("head", 6, 1), ("first", 1, 100), ("short", 2, 5), ("last", 1, 100)]
+    jobs += [job(*waiting, arrival_s=1.0) for waiting in queue]
+    policy = make_policy("easy", placement="consolidate-or-wait")
+    rows = run(cluster([6, 6]), jobs, policy)
+    started = {row.job.id: seconds(row.start) for row in rows.jobs}
+    assert (started["short"], started["last"]) == (2, 2)
+
+
 def test_a_job_that_comes_back_with_less_to_do_is_timed_anew() -> None:
     one = job("a", 1, iterations=10)
     done = iter([0, 4])

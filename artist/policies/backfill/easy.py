@@ -19,27 +19,24 @@ No job is ever preempted. Jobs on GPUs that are about to leave service give none
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Callable, Sequence
 from functools import partial
-from operator import itemgetter
-from typing import ClassVar, NamedTuple, TypeAlias
+from typing import ClassVar
 
 from artist.cluster.free_gpus import FreeGpus
-from artist.cluster.host_resources import Need, need
 from artist.cluster.placement import Placement
 from artist.contract import BasePolicy, ClusterView, Decision, JobView, Start, Wait
 from artist.errors import shortened
 from artist.policies.backfill.estimates import RunEstimates
 from artist.policies.backfill.options import BackfillOptions
+from artist.policies.backfill.waiting_jobs import Alike, Needs, Outlook, Told, WaitingJobs
 from artist.policies.shared.placers import placer
-from artist.policies.shared.ranking import ORDERS, RankedQueue
+from artist.policies.shared.ranking import ORDERS
 from artist.policies.shared.refusals import one_unit, too_little
 from artist.policies.shared.usable import lacking, usable_by
 from artist.units import Tick
 from artist.workload.job import Job
-
-_Needs: TypeAlias = "tuple[int, int, Need]"
-"""What jobs have in common that find the same GPUs: demand, tensor group, and what these need."""
 
 
 class Easy(BasePolicy):
@@ -55,65 +52,73 @@ class Easy(BasePolicy):
         self._rank = ORDERS[options.order]
         self._placer = placer(options.placement)
         self._estimates = RunEstimates(options.estimates)
-        self._queue = RankedQueue()
-        # Why a job waits, as was said last: it waits for GPUs closer together, for a resource of
-        # machines, or for this head.
-        self._told: dict[int, int | str | None] = {}
+        self._learns = options.estimates == "learned"
+        self._queue = WaitingJobs()
 
     def decide(self, view: ClusterView) -> Sequence[Decision]:
         """Start jobs in order, and behind the head those that do not delay it."""
         self._estimates.learn(view)
         for job in view.entered:
             self._queue.add(job, self._rank(job, view.now))
-            self._told.pop(job.handle, None)
         room = view.free.room
-        if self._queue.first(room) is None:
+        if not self._queue.any_within(room):
             return ()  # every waiting job asks for more than is left
         free = view.free.copy()
         starts: dict[int, Placement] = {}
         waits: list[Decision] = []
         head: _Head | None = None
-        # By what they need: where jobs would be placed, until GPUs are claimed.
-        places: dict[_Needs, Placement | None] = {}
+        # By what they need: what waiting jobs find, until GPUs are claimed.
+        outlooks: dict[Alike, Outlook] = {}
 
         def possible(demand: int) -> bool:
             return head is None or room >= demand
 
-        for _, job in self._queue.walk(possible):
-            needs = job.job.demand, job.job.tensor, need(job.job)
-            if needs in places:
-                placement = places[needs]
-            else:
-                placement = places[needs] = self._place(job.job, free)
+        for alike, index, job in self._queue.walk(possible, outlooks):
+            outlook = outlooks.get(alike)
+            if outlook is None:
+                outlook = outlooks[alike] = Outlook(self._place(job.job, free), index)
+            placement = outlook.placement
             if placement is None:
                 if room >= job.job.demand:
-                    waits += self._tell_misfit(view, job, free)
+                    outlook.why, outlook.wait = self._misfit(view, job, free)
                 if head is None:
                     head = self._reserve(view, job, free, starts)
-            elif head is None or self._permitted(view, job, placement, needs, head):
+            elif head is None or self._permitted(view, alike, index, job, placement, head):
+                waits += self._queue.told(outlooks, job.handle)
+                outlooks.clear()
                 free.claim(placement, job.job)
                 room = free.room
-                places.clear()
                 starts[job.handle] = placement
-            else:
-                waits += self._tell_reserved(job, head)
+            elif outlook.wait is None:
+                outlook.why, outlook.wait = head.job.handle, Wait(job.handle, head.reason)
+                outlook.time = head.left(view.now)
+        waits += self._queue.told(outlooks)
         for handle, placement in starts.items():
             job = view.waiting[handle]
             self._estimates.starts(job, view.now, self._estimates.duration(view, job, placement))
             self._queue.remove(handle)
-            self._told.pop(handle, None)
         return [*waits, *(Start(handle, placement) for handle, placement in starts.items())]
 
     def _permitted(
-        self, view: ClusterView, job: JobView, placement: Placement, needs: _Needs, head: _Head
+        self,
+        view: ClusterView,
+        alike: Alike,
+        index: int,
+        job: JobView,
+        placement: Placement,
+        head: _Head,
     ) -> bool:
         """Whether a job may start beside the head. Most of a long queue may not, as few are short.
 
         So a bound of the job's run time, which is known, comes before the time itself.
         """
-        if head.refuses(view.now + self._estimates.shortest(view, job), placement, needs):
+        shortest = self._estimates.shortest(view, job)
+        if not self._learns:  # else it changes while the job waits
+            alike.shortest[index] = shortest
+        if head.refuses(view.now + shortest, placement, alike.needs):
             return False
-        return head.permits(self._expected_end(view, job, placement), placement, job.job, needs)
+        end = self._expected_end(view, job, placement)
+        return head.permits(end, placement, job.job, alike.needs)
 
     def _expected_end(self, view: ClusterView, job: JobView, placement: Placement) -> Tick:
         return view.now + self._estimates.duration(view, job, placement)
@@ -123,55 +128,38 @@ class Easy(BasePolicy):
     ) -> _Head:
         """The first job that does not fit gets its reservation."""
         ends = [
-            _End(self._expected_end(view, job, placement), handle, placement, job.job)
+            (self._expected_end(view, view.waiting[handle], placement), handle)
             for handle, placement in starts.items()
-            for job in (view.waiting[handle],)
         ]
+        whole, end = not view.on_notice, self._estimates.end
         for handle, running in view.running.items():
             # Also a job that keeps its GPUs at this question leaves them when it ends.
-            if running.placement is not None and view.leaves_free(running):
-                end = self._estimates.end(running, view.now)
-                ends.append(_End(end, handle, running.placement, running.job))
-        return _Head(job, self._place, free.copy(), sorted(ends, key=itemgetter(0, 1)))
+            if running.placement is not None and (whole or view.leaves_free(running)):
+                ends.append((end(running, view.now), handle))
+
+        def give_back(free: FreeGpus, handle: int) -> None:
+            state = view.waiting.get(handle) or view.running[handle]
+            placement = starts.get(handle) or state.placement
+            assert placement is not None  # it holds GPUs
+            free.release(placement, state.job)
+
+        return _Head(job, self._place, free.copy(), ends, give_back)
 
     def _place(self, job: Job, free: FreeGpus) -> Placement | None:
         return self._placer.place(usable_by(free, job), job.gpus)
 
-    def _says(self, job: JobView, why: int | str | None) -> bool:
-        """Whether a job waits for something other than was said last."""
-        news = self._told.get(job.handle, -1) != why
-        self._told[job.handle] = why
-        return news
-
-    def _tell_misfit(self, view: ClusterView, job: JobView, free: FreeGpus) -> list[Decision]:
-        """Say why a job has no place although enough GPUs are free, unless that was said before."""
+    def _misfit(self, view: ClusterView, job: JobView, free: FreeGpus) -> tuple[Told, Wait]:
+        """Why a job has no place although enough GPUs are free."""
         lacks = lacking(free, job.job, partial(self._place, job.job))
-        if not self._says(job, None if lacks is None else lacks.resource.cause):
-            return []
         if lacks is not None:
-            return [too_little(job.handle, job.job.gpus, lacks)]
-        return [one_unit(self._placer.widest, view.cluster, job.handle, job.job.gpus)]
-
-    def _tell_reserved(self, job: JobView, head: _Head) -> list[Decision]:
-        """Say that a job waits for a reservation, unless that was said before."""
-        if not self._says(job, head.job.handle):
-            return []
-        return [Wait(job.handle, head.reason)]
-
-
-class _End(NamedTuple):
-    """When a job that holds GPUs leaves them."""
-
-    at: Tick
-    handle: int
-    placement: Placement
-    job: Job
+            return lacks.resource.cause, too_little(job.handle, job.job.gpus, lacks)
+        return None, one_unit(self._placer.widest, view.cluster, job.handle, job.job.gpus)
 
 
 class _Head:
     """The first job that does not fit, and its reservation.
 
-    `ends` are those of the jobs that hold GPUs, ascending.
+    `ends` say when the jobs that hold GPUs `give_back` these, with their handles.
     """
 
     def __init__(
@@ -179,7 +167,8 @@ class _Head:
         job: JobView,
         place: Callable[[Job, FreeGpus], Placement | None],
         free: FreeGpus,
-        ends: Sequence[_End],
+        ends: list[tuple[Tick, int]],
+        give_back: Callable[[FreeGpus, int], None],
     ) -> None:
         self.job, self._place = job, place
         whom = f"job {shortened(job.job.id)} ({job.job.gpus} GPUs)"
@@ -188,21 +177,27 @@ class _Head:
         # The GPUs that are free at the reservation. They only become fewer.
         self._free = free
         # Jobs that would delay it on some GPUs, by what they need.
-        self._refused: set[tuple[Placement, _Needs]] = set()
+        self._refused: set[tuple[Placement, Needs]] = set()
         # None: GPUs that are out of service keep it waiting, and no other job can delay it.
         self.at: Tick | None = None
-        for index, end in enumerate(ends):
-            free.release(end.placement, end.job)
-            last_of_its_tick = index + 1 == len(ends) or ends[index + 1].at > end.at
+        heapq.heapify(ends)  # most of them are later
+        while ends and self.at is None:
+            at, handle = heapq.heappop(ends)
+            give_back(free, handle)
+            last_of_its_tick = not ends or ends[0][0] > at
             if last_of_its_tick and self._fits():
-                self.at = end.at
-                break
+                self.at = at
 
-    def refuses(self, end: Tick, placement: Placement, needs: _Needs) -> bool:
+    def left(self, now: Tick) -> Tick:
+        """The time until the reservation."""
+        assert self.at is not None  # else no job can delay it
+        return self.at - now
+
+    def refuses(self, end: Tick, placement: Placement, needs: Needs) -> bool:
         """Whether it is known that a job may not have these GPUs until `end`."""
         return self.at is not None and end > self.at and (placement, needs) in self._refused
 
-    def permits(self, end: Tick, placement: Placement, job: Job, needs: _Needs) -> bool:
+    def permits(self, end: Tick, placement: Placement, job: Job, needs: Needs) -> bool:
         """Whether a job that starts now may have these GPUs until `end`. If so, it gets them."""
         if self.refuses(end, placement, needs):
             return False

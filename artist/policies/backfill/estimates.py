@@ -44,6 +44,7 @@ class RunEstimates:
         self._by_limit, self._learns = rule == "limit", rule == "learned"
         factor = estimate_factor(rule)
         self._num, self._den = Decimal(repr(factor)).as_integer_ratio()
+        self._exact = rule == "exact"
         # By user, and of anybody (None): the last two run times.
         self._last: dict[str | None, deque[Tick]] = {}
         # Running jobs, by handle: user, start, and the run time that was expected then.
@@ -95,6 +96,8 @@ class RunEstimates:
 
     def end(self, job: JobView, now: Tick) -> Tick:
         """When a running job gives its GPUs back: a tick after now."""
+        if self._exact and job.finish > now:
+            return job.finish
         if self._learns:
             _, _, estimate = self._running[job.handle]
         else:
