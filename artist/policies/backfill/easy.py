@@ -30,7 +30,7 @@ from artist.contract import BasePolicy, ClusterView, Decision, JobView, Start, W
 from artist.errors import shortened
 from artist.policies.backfill.estimates import RunEstimates
 from artist.policies.backfill.options import BackfillOptions
-from artist.policies.backfill.waiting_jobs import Alike, Needs, Outlook, Told, WaitingJobs
+from artist.policies.backfill.waiting_jobs import Needs, Outlook, SameNeeds, Told, WaitingJobs
 from artist.policies.shared.placers import placer
 from artist.policies.shared.ranking import ORDERS
 from artist.policies.shared.refusals import one_unit, too_little
@@ -68,7 +68,7 @@ class Easy(BasePolicy):
         waits: list[Decision] = []
         head: _Head | None = None
         # By what they need: what waiting jobs find, until GPUs are claimed.
-        outlooks: dict[Alike, Outlook] = {}
+        outlooks: dict[SameNeeds, Outlook] = {}
 
         def possible(demand: int) -> bool:
             return head is None or room >= demand
@@ -102,7 +102,7 @@ class Easy(BasePolicy):
     def _permitted(
         self,
         view: ClusterView,
-        alike: Alike,
+        alike: SameNeeds,
         index: int,
         job: JobView,
         placement: Placement,

@@ -29,7 +29,7 @@ _NOTHING = -1
 """What a job was told that has just entered the queue."""
 
 
-class Alike:
+class SameNeeds:
     """Waiting jobs that need the same, in rank order. Its lists have an item for each."""
 
     __slots__ = ("entries", "needs", "shortest", "told")
@@ -58,7 +58,7 @@ class Outlook:
         """Why they wait, if there is a reason; only those may start that leave within `time`."""
         self.time: Tick = 0
 
-    def next_to_start(self, alike: Alike, index: int) -> int:
+    def next_to_start(self, alike: SameNeeds, index: int) -> int:
         """The index of the first job from `index` on that may start."""
         shortest, time, end = alike.shortest, self.time, len(alike.shortest)
         if self.wait is None:
@@ -74,7 +74,7 @@ class WaitingJobs:
     """The waiting jobs of one policy."""
 
     def __init__(self) -> None:
-        self._alike: dict[Needs, Alike] = {}
+        self._alike: dict[Needs, SameNeeds] = {}
         self._ranks: dict[int, Rank] = {}
         self._views: dict[int, JobView] = {}
 
@@ -84,7 +84,7 @@ class WaitingJobs:
         needs = _needs(job.job)
         alike = self._alike.get(needs)
         if alike is None:
-            alike = self._alike[needs] = Alike(needs)
+            alike = self._alike[needs] = SameNeeds(needs)
         index = bisect_left(alike.entries, (rank, job.handle))
         alike.entries.insert(index, (rank, job.handle))
         alike.told.insert(index, _NOTHING)
@@ -103,8 +103,8 @@ class WaitingJobs:
         return any(demand <= gpus for demand, _, _ in self._alike)
 
     def walk(
-        self, possible: Callable[[int], bool], outlooks: Mapping[Alike, Outlook]
-    ) -> Iterator[tuple[Alike, int, JobView]]:
+        self, possible: Callable[[int], bool], outlooks: Mapping[SameNeeds, Outlook]
+    ) -> Iterator[tuple[SameNeeds, int, JobView]]:
         """Jobs in rank order, without those that cannot start; each with its index among its like.
 
         Demands are dropped as in `RankedQueue.walk`. `outlooks` say which jobs cannot start. The
@@ -132,7 +132,7 @@ class WaitingJobs:
             else:
                 heapq.heappop(heads)
 
-    def told(self, outlooks: Mapping[Alike, Outlook], before: int | None = None) -> list[Wait]:
+    def told(self, outlooks: Mapping[SameNeeds, Outlook], before: int | None = None) -> list[Wait]:
         """Why jobs wait, except those that were told so already; all, or those before a job."""
         waits = []
         end = None if before is None else (self._ranks[before], before)
@@ -149,7 +149,7 @@ class WaitingJobs:
 
     def _heads(
         self, after: tuple[Rank, int] | None, possible: Callable[[int], bool]
-    ) -> list[tuple[Rank, int, Alike, int]]:
+    ) -> list[tuple[Rank, int, SameNeeds, int]]:
         """A heap of the first job of all that need the same, or the first one after a job."""
         heads = []
         for alike in self._alike.values():
