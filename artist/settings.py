@@ -8,10 +8,11 @@ from typing import Any
 
 from artist.cluster.with_units import without_other_spelling
 from artist.config import Scenario
-from artist.errors import ConfigError, did_you_mean, nearest, shortened
+from artist.errors import ConfigError, nearest, shortened
 from artist.io.documents import in_seconds, load_yaml, validate
 from artist.io.reading import read_text
 from artist.io.safe_yaml import parse_yaml
+from artist.policies.option_places import ESTIMATES, about_unknown
 from artist.policies.table import POLICIES
 
 # How `--set` names the settings that are mappings: `policy.KEY` is in `policy_options`.
@@ -74,6 +75,8 @@ def _of_file(path: Path) -> Scenario:
             where, found, _ = str(cause).partition(unknown)
             if found and (instead := _in_a_group(str(key), data)):
                 raise ConfigError(f"{where}{unknown}write {instead}") from cause
+            if found and key == ESTIMATES:
+                raise ConfigError(f"{where}{unknown}{about_unknown(key, ())}") from cause
         raise
 
 
@@ -146,10 +149,11 @@ def assign(base: Mapping[str, Any], key: str, value: Any) -> dict[str, Any]:
     if key in known:
         return {**base, key: value}
     own = _options_of(base.get("policy", Scenario.model_fields["policy"].default))
-    if (near := nearest(key, [*own, *known])) in own:
+    near = nearest(key, [*own, *known])
+    if near in own and (key != ESTIMATES or near == key):
         raise ConfigError(f"unknown setting {shortened(key)} (did you mean 'policy.{near}'?)")
     of_groups = ["fabric.LEVEL.*" if group == "fabric" else f"{group}.*" for group in GROUPS]
-    hint = did_you_mean(key, [*of_groups, *known])
+    hint = about_unknown(key, [*of_groups, *known])
     raise ConfigError(f"unknown setting {shortened(key)} ({hint})")
 
 

@@ -18,8 +18,9 @@ from artist.policies.own_file import entry_in_file, is_in_a_file
 from artist.policies.table import POLICIES
 from artist.registry import Entry
 
+ESTIMATES = "estimates"
 WITH_ESTIMATES = ("easy", "conservative")
-"""The policies with the option `estimates`, which has a flag of its own."""
+"""The policies with that option, which has a flag of its own."""
 
 MOST_WRAPPERS = 20
 """Policies inside one another. No run needs more than a few."""
@@ -81,8 +82,8 @@ def known_options(policy: str) -> list[str]:
 
 def about_unknown(key: str, known: Iterable[str]) -> str:
     """What a message says about an option that a policy lacks."""
-    if key == "estimates":
-        return f"--estimates is for {' and '.join(WITH_ESTIMATES)}"
+    if key == ESTIMATES:
+        return f"only policies {' and '.join(WITH_ESTIMATES)} take it"
     return did_you_mean(key, known)
 
 

@@ -11,7 +11,13 @@ from artist.contract import Options, Policy
 from artist.errors import ArtistError, ConfigError, shortened
 from artist.io.documents import validate
 from artist.policies.lease_and_tables import check_jobs_per_gpu, check_lease
-from artist.policies.option_places import MOST_WRAPPERS, about_unknown, entry_of, with_host_options
+from artist.policies.option_places import (
+    ESTIMATES,
+    MOST_WRAPPERS,
+    about_unknown,
+    entry_of,
+    with_host_options,
+)
 from artist.policies.own_file import cannot_be_made, is_in_a_file, is_of_a_file
 from artist.registry import Entry
 from artist.rng import FIRST_DRAWS, Draws
@@ -101,9 +107,9 @@ def _made(
     implementation = entry.load()
     model = getattr(implementation, "Options", None)
     _refuse_former_options(chosen, model or Options)
-    if "estimates" in chosen and "estimates" not in (model or Options).model_fields:
-        about = about_unknown("estimates", ())
-        raise ConfigError(f"policy {entry.id}: unknown setting 'estimates': {about}")
+    if ESTIMATES in chosen and ESTIMATES not in (model or Options).model_fields:
+        about = about_unknown(ESTIMATES, ())
+        raise ConfigError(f"policy {entry.id}: unknown setting '{ESTIMATES}': {about}")
     settings = validate(chosen, model or Options, f"policy {entry.id}")
     asked = signature(implementation).parameters
     taken = {name: make() for name, make in offered.items() if name in asked}

@@ -122,7 +122,7 @@ def test_a_bad_rule_is_said_once_and_other_policies_have_none() -> None:
     assert str(caught.value).count("factor:-1") == 1
     having = {x.id for x in POLICIES if "estimates" in known_options(x.id)}
     assert having == set(WITH_ESTIMATES)
-    with pytest.raises(ConfigError, match=r"policy las: .* --estimates is for easy and conserv"):
+    with pytest.raises(ConfigError, match=r"policy las: .* only policies easy and conserv"):
         make_policy("las", estimates="exact")
 
 
