@@ -22,7 +22,7 @@ from artist.io.safe_yaml import parse_yaml
 from artist.policies.option_places import about_unknown, known_options, takes_option
 from artist.policies.table import POLICIES
 from artist.results.terms.number_text import listed
-from artist.run import build_cluster, build_fabric, build_policy
+from artist.run import build_cluster, build_fabric
 
 POLICY = "policy"
 SETTINGS = "settings"
@@ -64,8 +64,7 @@ def of_policies(scenario: Scenario, policies: Sequence[str]) -> list[Variant]:
         )
         for name in policies
     ]
-    for one in variants:
-        build_policy(one.scenario)
+    _refuse_faults(variants)
     return variants
 
 
@@ -119,8 +118,7 @@ def of_settings(scenario: Scenario, vary: Mapping[str, Sequence[Any]]) -> list[V
 
     The values of the last setting change fastest. If all values of a setting are relative
     (`racks=+2`), the scenario as given comes first. The label has the last part of each key and the
-    value: `bandwidth=100Gbit/s`. Each variant's fabric, cluster, policy and calibration are made
-    once here, so that a bad value of the last variant is reported before the first one runs.
+    value: `bandwidth=100Gbit/s`.
 
     Raises:
         ConfigError: an unknown setting, a bad value, fewer than two values, two combinations that
@@ -157,12 +155,17 @@ def of_settings(scenario: Scenario, vary: Mapping[str, Sequence[Any]]) -> list[V
                 f"{where}: {same} and {variants[-1].label} are the same scenario; give each value "
                 "once"
             )
+    _refuse_faults(variants)
+    return variants
+
+
+def _refuse_faults(variants: Iterable[Variant]) -> None:
+    """Make the named parts of each variant once, so that a bad one is refused before any run."""
     checked: set[str] = set()
     for one in variants:
         for fault in faults(one.scenario, checked):
             raise fault.cause
         build_cluster(one.scenario, build_fabric(one.scenario))
-    return variants
 
 
 def _choices(key: str, values: Sequence[Any]) -> list[Any]:
