@@ -232,18 +232,18 @@ def _own_model(scenario: Scenario) -> str:
 
 
 def _other_machines(scenario: Scenario) -> str:
-    """A sentence if the cluster's machines differ in size from those of the fabric."""
-    fabric, gpus = build_fabric(scenario), scenario.gpus_per_machine
+    """A sentence if the cluster's largest machines differ in size from those of the fabric."""
+    fabric = build_fabric(scenario)
     if fabric.machine is None:
         return ""
-    if scenario.tree is not None or scenario.cluster is not None:
-        tree = build_cluster(scenario, fabric)
-        gpus = tree.largest(tree.machine)
-    if gpus == fabric.machine.gpus:
+    tree = build_cluster(scenario, fabric)
+    sizes = sorted(set(tree.levels[tree.machine].gpus))
+    if sizes[-1] == fabric.machine.gpus:
         return ""
     return (
         f"Fabric {fabric.name} describes machines of {counted(fabric.machine.gpus, 'GPU')}, but "
-        f"this cluster has machines of {gpus}; their links are taken as they are "
+        f"this cluster has machines of {listed([str(size) for size in sizes])}; their "
+        "links are taken as they are "
         "(gpus_per_machine changes the cluster)."
     )
 

@@ -326,6 +326,9 @@ class _UnitsReader:
         for key in given:
             if key not in known:
                 hint = did_you_mean(str(key), known)
+                hint = hint.replace("known: ", f"this entry is a {level}, which takes ")
+                if key in _OF_MACHINES:
+                    hint += f"; {key} is for its {MACHINE}s"
                 message = f"unknown setting {shortened(key)} of a {level}: {hint}"
                 raise _MisfitError((*where, str(key)), message)
         for key in inner or ("gpus",):

@@ -255,6 +255,11 @@ def test_an_irregular_cluster_is_judged_by_its_largest_machine(tree: list, told:
     assert bool(remarks(Scenario(fabric="t4", tree=tree))) == told
 
 
+def test_machines_of_several_sizes_are_all_named() -> None:
+    (told,) = remarks(Scenario(fabric="t4", tree=[[8, 2, 8], [6]]))
+    assert "but this cluster has machines of 2, 6 and 8;" in told
+
+
 @pytest.mark.parametrize("name", fabric_names())
 def test_of_the_described_machine_only_the_kind_changes_a_digest(name: str) -> None:
     fabric = load_fabric(name)

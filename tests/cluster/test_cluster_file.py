@@ -111,7 +111,17 @@ def test_a_scenario_may_name_another_fabric(tmp_path: Path) -> None:
         (HEAD + "- {name: east}", 5, "a region without 'rack'"),
         (HEAD + "- {rack: {machine: {count: 2}}}", 5, "a machine without 'gpus'"),
         (HEAD + "- {rack: {machine: {gpus: ~}}}", 5, "a machine without 'gpus'"),
-        (HEAD + "- {rack: {gpus: 2, machine: {gpus: 8}}}", 5, "unknown setting 'gpus' of a rack"),
+        (
+            HEAD + "- {rack: {gpus: 2, machine: {gpus: 8}}}",
+            5,
+            "unknown setting 'gpus' of a rack: this entry is a rack, which takes machine, name, "
+            "count, kind, storage, storage_bytes; gpus is for its machines",
+        ),
+        (
+            HEAD + "- {region: {rack: {machine: {gpus: 8}}}}",
+            5,
+            "unknown setting 'region' of a region: this entry is a region, which takes rack, name",
+        ),
         (HEAD + "- {rack: []}", 5, "a list without a rack"),
         (HEAD + "- {rack: 8}", 5, "a rack is 8, expected a mapping"),
         (HEAD + "- {name: region-1, rack: {machine: {gpus: 8}}}\n" + WEST, 5, "'region-1' is what"),
