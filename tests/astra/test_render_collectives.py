@@ -96,6 +96,6 @@ def test_an_iteration_can_be_composed_again_from_the_files(
 
 
 def test_a_model_that_does_not_divide_leaves_no_files(tmp_path: Path) -> None:
-    with pytest.raises(BackendSettingError, match="do not multiply to 3 GPUs"):
+    with pytest.raises(BackendSettingError, match="not divide 3 GPUs"):
         render_collectives(query("gpt2@tensor=4,stages=2", "3"), tmp_path / "out")
     assert not (tmp_path / "out").exists()

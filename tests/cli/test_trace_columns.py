@@ -316,7 +316,7 @@ def test_axes_that_a_run_refuses_are_not_called_valid(artist, own: Path) -> None
     (own / "x.csv").write_text(f'{header}a,0,8,9,1,"llama2-7b@tensor=3,pipeline=2"\n')
     ran = artist("trace", "validate", "x.csv", code=0)
     assert ran.stdout.startswith("# valid only for --backend none\n")
-    refusal = "x.csv:2: job 'a': tensor=3, pipeline=2 do not multiply to 8 GPUs"
+    refusal = "x.csv:2: job 'a': tensor=3, pipeline=2 do not divide 8 GPUs"
     assert f"artist sim will refuse this trace: {refusal}" in ran.stderr
     assert refusal in artist("sim", "--trace", "x.csv", code=3).stderr
 

@@ -102,9 +102,9 @@ def test_long_pipelines_go_on_as_their_last_round_does() -> None:
 
 
 def test_a_job_that_does_not_divide_is_refused() -> None:
-    with pytest.raises(DivisionError, match="tensor=4, pipeline=3 do not multiply to 32 GPUs"):
+    with pytest.raises(DivisionError, match="tensor=4, pipeline=3 do not divide 32 GPUs"):
         ask("gpt2@tensor=4,stages=3", (8, 4), flat=True)
-    with pytest.raises(DivisionError, match="tensor=4, pipeline=3 do not multiply to 32 GPUs"):
+    with pytest.raises(DivisionError, match="tensor=4, pipeline=3 do not divide 32 GPUs"):
         ask("gpt2@tensor=4,pipeline=3", (8, 4), flat=True)
 
 

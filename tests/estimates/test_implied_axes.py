@@ -124,7 +124,7 @@ def test_experts_are_spread_over_as_many_gpus_of_a_stage_as_fit(
 
 
 def test_axes_that_do_not_multiply_to_the_gpus_are_refused_all_the_same() -> None:
-    with pytest.raises(DivisionError, match="context=3 do not multiply to 8 GPUs"):
+    with pytest.raises(DivisionError, match="context=3 does not divide 8 GPUs"):
         answer("mixtral-8x7b@context=3", 1)
 
 

@@ -304,7 +304,7 @@ def test_sizes_of_groups(axes: Axes, npus: tuple[int, ...], sizes: dict[Scope, i
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("gpt2@tensor=4,pipeline=3", "tensor=4, pipeline=3 do not multiply to 32 GPUs"),
+        ("gpt2@tensor=4,pipeline=3", "tensor=4, pipeline=3 do not divide 32 GPUs"),
         ("gpt2@pipeline=2,data=8", "pipeline=2, data=8 do not multiply to 32 GPUs"),
         ("gpt2-moe@expert=8,pipeline=8", "spread over 8 GPUs, and a stage has 4; .* expert to 4"),
     ],

@@ -57,8 +57,10 @@ def test_a_job_that_says_that_nothing_is_sharded_keeps_that_and_gets_no_publishe
 @pytest.mark.parametrize(
     ("cell", "message"),
     [
-        ("tensor=4 pipeline=3", r"t\.csv:2: job 'a': tensor=4, pipeline=3 do not multiply to 16"),
-        ("pipeline=2 data=5", r"pipeline=2, data=5 do not multiply to 16 GPUs"),
+        ("tensor=4 pipeline=3", r"t\.csv:2: job 'a': tensor=4, pipeline=3 do not divide 16"),
+        ("tensor=3", "tensor=3 does not divide 16 GPUs; give .* 15 or 18 GPUs, .* to 2 or 4$"),
+        ("tensor=8 pipeline=4", "divide 16 GPUs; give the job 32 GPUs, .* multiply to 16$"),
+        ("pipeline=2 data=5", "multiply to 16 GPUs; give the job 10 GPUs, .* such as data=8"),
         ("tensor=4 pipeline=27", r"24 blocks, the embeddings and the head do not fill 27 pip"),
         ("pipeline=2 microbatches=3", r"t\.csv:2: .*4 does not divide into 3 microbatches"),
         ("tensr=4", r"t\.csv:2: parallelism: unknown setting 'tensr': did you mean 'tensor'"),
@@ -84,7 +86,7 @@ def test_a_gang_over_which_experts_cannot_be_spread_is_refused_where_it_stands(
 def test_a_gang_that_axes_do_not_divide_is_refused_where_it_stands(
     tmp_path: Path, model: str
 ) -> None:
-    with pytest.raises(TraceError, match=r"t\.csv:2: job 'a': .* multiple of 4 GPUs"):
+    with pytest.raises(TraceError, match=r"t\.csv:2: job 'a': .* give the job 4 GPUs"):
         with_axes(trace(tmp_path, f'a,0,3,"gpt2@{model}",10,2,'), "published")
 
 

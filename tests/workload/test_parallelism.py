@@ -144,7 +144,7 @@ def test_gpt3_on_its_384_gpus() -> None:
     # attention adds and the pipeline idles makes up the rest.
     flops = 6 * 174.6e9 * 2048 * 1536 / 384
     assert 0.85 < flops / (estimate.compute_ns * 1e-9) / (0.44 * 312e12) < 1
-    with pytest.raises(BackendSettingError, match=r"tensor=8, pipeline=12 do not multiply to 8"):
+    with pytest.raises(BackendSettingError, match=r"tensor=8, pipeline=12 do not divide 8"):
         _estimate("gpt3", 8)
 
 

@@ -9,6 +9,7 @@ Chunk c of a model lies on stage c mod p of p stages. With one chunk per stage, 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
@@ -142,13 +143,7 @@ def sizes_of(axes: Axes, gpus: int) -> dict[Axis, int]:
     """
     replicas = gpus // axes.of_replica
     if gpus % axes.of_replica or axes.data not in (None, replicas):
-        data, least = "", f"a multiple of {axes.of_replica}"
-        if axes.data is not None:
-            data, least = f", data={axes.data}", f"{axes.of_replica * axes.data}"
-        raise DivisionError(
-            f"{axes.text()}{data} do not multiply to {gpus} GPUs; give the job {least} GPUs or "
-            "other axes"
-        )
+        raise DivisionError(_misfit(axes, gpus))
     of_stage = gpus // axes.pipeline
     if of_stage % axes.expert and not axes.implied:
         raise DivisionError(
@@ -161,6 +156,30 @@ def sizes_of(axes: Axes, gpus: int) -> dict[Axis, int]:
         Axis.DATA: replicas,
         Axis.PIPELINE: axes.pipeline,
     }
+
+
+def _misfit(axes: Axes, gpus: int) -> str:
+    """Why axes do not divide a number of GPUs, and the nearest sizes that would."""
+    of_replica, text = axes.of_replica, axes.text()
+    if axes.data is not None:
+        instead = "" if gpus % of_replica else f", such as data={gpus // of_replica}"
+        return (
+            f"{text}, data={axes.data} do not multiply to {gpus} GPUs; give the job "
+            f"{of_replica * axes.data} GPUs, or axes that multiply to {gpus}{instead}"
+        )
+    sizes = [gpus - gpus % of_replica, gpus - gpus % of_replica + of_replica]
+    products = [
+        next(size for size in range(min(of_replica, gpus), 0, -1) if gpus % size == 0),
+        *(size for size in range(of_replica, gpus + 1) if gpus % size == 0),
+    ]
+    return (
+        f"{text} {'do' if ',' in text else 'does'} not divide {gpus} GPUs; give the job "
+        f"{_either(sizes)} GPUs, or axes that multiply to {_either(products[:2])}"
+    )
+
+
+def _either(sizes: Iterable[int]) -> str:
+    return " or ".join(str(size) for size in sizes if size)
 
 
 class Sharded(StrEnum):
