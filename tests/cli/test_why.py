@@ -42,8 +42,8 @@ most GPU time was held by \
 jobs 4, 10, 12, 13, 15
 1.272 13.916 12.6 h runs on 4 4, tier machine, 1.000 x its isolated time; it finished
 It finished 13.9 h after its arrival, 1.101 x the 12.6 h of its isolated run.
-It waited 1.27 h (9.1 %) and ran 12.6 h (90.9 %); of this run time 0 h was exposed \
-communication and 0 h stood still; 0 h of work was lost.
+It waited 1.27 h (9.1 %) and ran 12.6 h (90.9 %); of this run time 12.6 h was \
+computing, 0 h was exposed communication and 0 h stood still; 0 h of it was lost work.
 Why it waited: free GPUs went to other jobs 68.1 min (89.3 %), GPUs were left free 8.2 min (10.7 %).
 """
 
@@ -82,6 +82,29 @@ def test_a_story_says_what_checkpoints_took(tmp_path: Path, capsys) -> None:
     assert story["checkpoint_s"] > 0
     _print_story(story)
     assert " went into checkpoints and " in capsys.readouterr().out
+
+
+def test_the_parts_of_a_failed_jobs_run_add_up_to_it(tmp_path: Path, capsys) -> None:
+    """Lost work was computing, communication and checkpoints before, so it is no further part."""
+    (tmp_path / "one.csv").write_text(
+        "job_id,arrival_s,gpus,model,iterations,compute_s\na,0,2,vgg16,2000,1\n"
+    )
+    (tmp_path / "log.csv").write_text("unit,from,until\nmachine 0,900,1000\n")
+    library.simulate(
+        library.Scenario(
+            trace=str(tmp_path / "one.csv"), racks=1, machines_per_rack=2, gpus_per_machine=1,
+            policy="fifo", failures=str(tmp_path / "log.csv"), restart_s=60,
+            checkpoint={"interval_s": 600, "cost_s": 30},
+        ),
+        cache=False,
+    ).save(tmp_path / "run")  # fmt: skip
+    story = job_story(tmp_path / "run", "a")
+    parts = ("compute_s", "comm_s", "checkpoint_s", "stalled_s")
+    assert min(story["lost_s"], *(story[part] for part in parts)) > 0
+    assert sum(story[part] for part in parts) == pytest.approx(story["run_s"])
+    _print_story(story)
+    told = capsys.readouterr().out
+    assert "was computing, " in told and " of it was lost work." in told
 
 
 @pytest.fixture
@@ -237,7 +260,8 @@ def test_lengths_have_the_unit_of_the_instants_beside_them(capsys) -> None:
             "ended": "finished", "slowdown": None}  # fmt: skip
     wait = {"start_s": 0.0, "end_s": 0.0, "reason": "r", "cause": "gpus", "waited_for": [],
             "overtaken_by": [], "began": "arrived"}  # fmt: skip
-    story = dict.fromkeys(("arrival_s", "queue_delay_s", "comm_s", "stalled_s", "lost_s"), 0.0)
+    zero = ("arrival_s", "queue_delay_s", "compute_s", "comm_s", "stalled_s", "lost_s")
+    story = dict.fromkeys(zero, 0.0)
     _print_story({
         **story, "gpus": 2, "model": "vgg16", "job_id": "a", "finish_s": 12 * DAY, "waits": [wait],
         "jct_s": 12 * DAY, "run_s": 12 * DAY, "alone_s": DAY, "stays": [days], "slowdown": 12.0,
@@ -306,7 +330,7 @@ def test_rounding_to_nanoseconds_is_not_told(tiny: Path, capsys) -> None:
     """As of a job that a policy holds until an instant between two."""
     story = job_story(tiny, "18") | {"stalled_s": 1e-9, "lost_s": 1e-6}
     _print_story(story)
-    assert "and 0 h stood still; 0.001 ms of work was lost" in capsys.readouterr().out
+    assert "and 0 h stood still; 0.001 ms of it was lost work" in capsys.readouterr().out
 
 
 def test_a_run_of_an_earlier_version_says_what_to_do(artist, tiny: Path, tmp_path: Path) -> None:

@@ -222,9 +222,10 @@ def _totals(story: dict[str, Any]) -> list[str]:
     saved = f", {told(saving_s)} went into checkpoints" if saving_s else ""
     return [
         f"It {ended} {told(jct_s)} after its arrival{compared}.",
-        f"It {spent}; of this run time {told(story['comm_s'])} was exposed communication"
+        f"It {spent}; of this run time {told(story['compute_s'])} was computing, "
+        f"{told(story['comm_s'])} was exposed communication"
         f"{saved} and {told(story['stalled_s'])} stood still{first}; "
-        f"{told(story['lost_s'])} of work was lost.",
+        f"{told(story['lost_s'])} of it was lost work.",
         *_lost_on_links(story, told),
         *([f"Why it waited: {causes_text(story['causes'])}."] if story["causes"] else []),
     ]
