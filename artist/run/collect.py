@@ -24,6 +24,7 @@ from artist.results.gpu_time import held_by_kind_s, kind_table
 from artist.results.isolated_run_time import isolated_seconds
 from artist.results.metrics import Additions, summarise
 from artist.results.result import LazyTables, Result
+from artist.results.statistics.measured_window import held_rows
 from artist.results.tables import job_table, placement_table, timeline_table
 from artist.results.tenant_tables import class_column, tenant_additions, whose_waits
 from artist.results.terms.columns import Table
@@ -115,7 +116,7 @@ def collect(prepared: Prepared, wall_s: float, *, links: bool = False) -> Result
         **_kinds(prepared),
         **({"contention": scenario.contention} if contended else {}),
         **of_run,
-        **_gpu_cost(prepared, rows),
+        **_gpu_cost(prepared, rows if window is None else held_rows(rows, window)),
         **failures.summary,
         **intervals,
         **slow.summary,

@@ -90,6 +90,13 @@ def test_windows_next_to_each_other_add_up(whole: artist.Result) -> None:
         assert one[total] + other[total] == whole.summary[total]
     jct_s = [got["jobs_measured"] * got["jct_mean_s"] for got in (one, other)]
     assert sum(jct_s) == pytest.approx(80 * whole.summary["jct_mean_s"])
+    priced = {"prices": 2.0}
+    costs = [
+        simulated(**priced, **window).summary["gpu_cost"]
+        for window in ({}, {"measure_until_s": middle_s}, {"measure_from_s": middle_s})
+    ]
+    assert costs[0] == pytest.approx(costs[1] + costs[2])
+    assert min(costs[1:]) > 0
     from_s = one["measured_from_s"]
     for share in ("allocated", "computing", "communicating", "stalled", "lost"):
         name = f"gpu_{share}_share"

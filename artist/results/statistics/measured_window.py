@@ -42,6 +42,16 @@ def measured_rows(rows: Rows, window: MeasuredWindow) -> Rows:
     return replace(rows, jobs=jobs, placements=placements)
 
 
+def held_rows(rows: Rows, window: MeasuredWindow) -> Rows:
+    """The rows with the parts of placements that are inside the window, of all jobs."""
+    parts = [
+        row._replace(start=max(row.start, window.start), end=min(row.end, window.end))
+        for row in rows.placements
+        if window.start < row.end and row.start < window.end
+    ]
+    return replace(rows, placements=parts)
+
+
 def measured_jobs(rows: Rows, jobs: Table, window: MeasuredWindow) -> Table:
     """The rows of the measured jobs in the table of jobs, which is in the order of arrival."""
     arrivals = [row.arrival for row in sorted(rows.jobs, key=lambda row: row.handle)]
