@@ -120,9 +120,9 @@ def _source(log: NcclLog, line: Line, fitted: FittedLevel) -> str:
     return (
         f"{log.operation} of nccl-tests on {len(log.hosts)} host(s) of {log.hosts[0]} GPUs, "
         f"{log.path.name} ({log.digest}); alpha {line.alpha_us.value:.4g} us, "
-        f"{1e-3 / line.beta_us_per_byte.value:.4g} GB/s; {CONFIDENCE:.0%} confidence: bandwidth "
-        f"{bandwidth.low:.4g} to {bandwidth.high:.4g} GiB/s, latency {latency.low:.4g} to "
-        f"{latency.high:.4g} ns"
+        f"{1e-3 / line.beta_us_per_byte.value:.4g} GB/s; {100 * CONFIDENCE:.0f} % confidence: "
+        f"bandwidth {bandwidth.low:.4g} to {bandwidth.high:.4g} GiB/s, latency "
+        f"{latency.low:.4g} to {latency.high:.4g} ns"
     )
 
 

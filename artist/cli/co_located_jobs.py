@@ -194,8 +194,8 @@ def _print(facts: Mapping[str, Any]) -> None:
     print_table(title, list(rows[0]), [list(row.values()) for row in rows])
     if own_share < 1:
         print_text(
-            f"Even in isolation, its own uplinks carry only {own_share:.1%} of the bandwidth "
-            "that its levels give it."
+            f"Even in isolation, its own uplinks carry only {100 * own_share:.1f} % of the "
+            "bandwidth that its levels give it."
         )
     if not facts["links"]:
         print_text(
@@ -209,5 +209,5 @@ def _print(facts: Mapping[str, Any]) -> None:
     print_text(
         f"An iteration takes {facts['iteration_beside_ms']:.3f} ms instead of "
         f"{facts['iteration_alone_ms']:.3f} ms: {lost_ms:.3f} ms or "
-        f"{facts['slowdown'] - 1:.1%} more."
+        f"{100 * (facts['slowdown'] - 1):.1f} % more."
     )

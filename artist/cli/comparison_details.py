@@ -147,7 +147,7 @@ def _print_parts(comparison: Comparison) -> None:
         values = comparison.values
         whole = fmean(values[policy]["jct_mean_s"]) - fmean(values[baseline]["jct_mean_s"])
         sure = comparison.differences[policy]["jct_mean_s"].verdict in (LESS, MORE)
-        share = f"{parts['communication'] / whole:.0%}" if sure and whole else ""
+        share = f"{100 * parts['communication'] / whole:.0f} %" if sure and whole else ""
         rows.append((policy, _whole(whole), *(_whole(parts[one]) for one in told), share))
     columns = (
         comparison.setting,

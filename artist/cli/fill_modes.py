@@ -88,7 +88,8 @@ def _against(
         return None
     if len(seeds) < LEAST_REPLICATES:
         return f"untested: a verdict needs --seeds {LEAST_REPLICATES}"
-    words = {NO_DIFFERENCE: f"within {EQUIVALENCE:.0%} of", TOO_FEW: "untested against", **sure}
+    alike = f"within {100 * EQUIVALENCE:.0f} % of"
+    words = {NO_DIFFERENCE: alike, TOO_FEW: "untested against", **sure}
     words |= {IDENTICAL: words[NO_DIFFERENCE]}
     by_words: dict[str, list[str]] = {}
     for other, verdict in verdicts.items():

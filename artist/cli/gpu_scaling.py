@@ -183,13 +183,13 @@ class GpuScaling:
             print_text(
                 f"All numbers are those of {self.goodput}"
                 f"{f' on {self.gpu_kind}' if self.gpu_kind else ''}, as elastic jobs have them: "
-                f"the batch of the largest goodput, after {self.progress:.0%} of the iterations; "
-                "on one GPU, one above the submitted batch takes two passes or more, as in the "
-                "program of Pollux' authors. "
-                "The fabric does not affect them; leave out --goodput for the latency model."
+                f"the batch of the largest goodput, after {100 * self.progress:.0f} % of the "
+                "iterations; on one GPU, one above the submitted batch takes two passes or more, "
+                "as in the program of Pollux' authors. The fabric does not affect them; leave out "
+                "--goodput for the latency model."
             )
             if any(row["batch"] is None for row in rows):
-                print_text("An empty row: not even batch_max gives each GPU its per_gpu_min.")
+                print_text("A row is empty if not even batch_max gives each GPU its per_gpu_min.")
             if math.isnan(goodput_of_one):
                 print_text(
                     "No speedups: no batch on one GPU is within per_gpu_min and per_gpu_max."

@@ -39,7 +39,7 @@ def print_split(split: IterationSplit, source: str) -> None:
     for part in dict.fromkeys([*split.parts_ns, *(sent or ())]):
         ns = split.parts_ns.get(part, 0)
         sends = "" if sent is None or part not in sent else f"{sent[part] / 1e6:,.3f}"
-        rows.append([TITLES[part], ns / 1e6, f"{ns / max(total_ns, 1):.1%}", sends])
+        rows.append([TITLES[part], ns / 1e6, f"{100 * ns / max(total_ns, 1):.1f} %", sends])
     print_table("where the iteration goes", ("", "adds, ms", "share", "sends for, ms"), rows)
     if sent is None:
         print_text(

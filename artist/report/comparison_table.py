@@ -33,7 +33,7 @@ from artist.results.terms.number_text import DisplayUnit, plain
 # runs, and equal runs must give the same page.
 _LEFT_OUT = frozenset({"latency_queries", "latency_backend_calls", "events", "wall_s"})
 
-# From ten times on, "x 209" is easier to read than "+20800.0%".
+# From ten times on, "x 209" is easier to read than "+20800.0 %".
 _TENFOLD = 10
 
 
@@ -173,4 +173,4 @@ def family(*tables: Table) -> int:
 
 def relative(difference: float) -> str:
     """A relative difference in words: percent, or how many times as much."""
-    return f"{difference:+.1%}" if difference < _TENFOLD - 1 else f"x {1 + difference:,.0f}"
+    return f"{100 * difference:+.1f} %" if difference < _TENFOLD - 1 else f"x {1 + difference:,.0f}"

@@ -111,7 +111,7 @@ def test_sources_say_where_the_numbers_come_from(write_log: Callable[..., Path])
     assert fit.fabric.name == "mine"
     assert fit.fabric.levels[1:] == H100.levels[1:]
     assert "run.log (sha256:" in fit.fabric.levels[0].source
-    assert "99% confidence" in fit.fabric.levels[0].source
+    assert "99 % confidence" in fit.fabric.levels[0].source
 
 
 @pytest.mark.parametrize(

@@ -88,7 +88,7 @@ def test_the_answer_says_which_placer_allocates_most_and_how_sure_that_is() -> N
         "best-fit": [94.9, 95.1, 95.2, 95.0, 94.9],
     }
     assert most_allocated(runs) == (
-        "fgd allocates most, 95.0 % of the GPUs: within 2% of best-fit; surely more than random."
+        "fgd allocates most, 95.0 % of the GPUs: within 2 % of best-fit; surely more than random."
     )
     few = {name: values[:4] for name, values in runs.items()}
     assert most_allocated(few).endswith(": untested: a verdict needs --seeds 5.")
@@ -219,7 +219,7 @@ def test_the_answer_says_under_which_placer_pods_wait_least_and_how_sure_that_is
         "best-fit": [15.1, 14.9, 15.2, 15.0, 14.9],
     }
     assert least_waiting(waits) == (
-        "Pods wait least under best-fit, 15 s on average: within 2% of fgd (15 s); "
+        "Pods wait least under best-fit, 15 s on average: within 2 % of fgd (15 s); "
         "surely less than random (80.2 s)."
     )
     same = {"fgd": [3.0] * 5, "random": [3.0] * 5}

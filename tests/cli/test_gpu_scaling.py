@@ -60,10 +60,10 @@ def test_goodput_takes_the_best_batch_and_ends_where_it_feeds_no_more(
     assert "iteration, ms" not in table
     assert "All numbers are those of ours.yaml, as elastic jobs have them" in table
     assert "as close together as an empty cluster allows (placement pack)" in table
-    assert "after 0% of the iterations; on one GPU, one above the submitted batch" in table
-    assert "An empty row: not even batch_max gives each GPU its per_gpu_min." in table
+    assert "after 0 % of the iterations; on one GPU, one above the submitted batch" in table
+    assert "A row is empty if not even batch_max gives each GPU its per_gpu_min." in table
     fed = artist(*ASKED, "--gpus", "1,2,16", "--goodput", "ours.yaml").stdout
-    assert "An empty row" not in fed
+    assert "A row is empty" not in fed
 
 
 def test_speedup_of_goodput_is_over_one_gpu_though_it_has_no_row(artist, tmp_path: Path) -> None:
@@ -175,7 +175,7 @@ def test_counts_into_which_the_axes_do_not_divide_are_left_out_and_said(artist) 
     asked = ("latency", "--model", "llama2-7b@tensor=3,pipeline=2", "--format", "json", "--gpus")
     alone, some = artist(*asked, "12,24", code=0), artist(*asked, "8,12,16,24", code=0)
     assert (some.stdout, alone.stderr) == (alone.stdout, "")
-    reason = "tensor=3, pipeline=2 do not multiply to 8 GPUs; give the job a multiple of 6 GPUs"
+    reason = "tensor=3, pipeline=2 do not divide 8 GPUs; give the job 6 or 12 GPUs"
     assert some.stderr.startswith(f"--gpus: left out 8 and 16: {reason}")
     none = artist(*asked, "8..64")
     assert (none.returncode, reason in none.stderr, none.stdout) == (2, True, "")
@@ -193,4 +193,4 @@ def test_a_model_that_runs_divide_otherwise_is_said_with_what_to_ask(artist) -> 
         assert ("On other numbers of GPUs, runs take other axes." in told) == (where[0] == "--gpus")
     assert "In runs" not in artist(*ASKED, "--placement", "8").stdout
     refused = artist("latency", "--model", "gpt3-175b", "--placement", "8,8,8,8,8,8,8,8")
-    assert refused.stderr.endswith("or other axes; runs give it --model gpt3-175b@pipeline=8\n")
+    assert refused.stderr.endswith("; runs give it --model gpt3-175b@pipeline=8\n")

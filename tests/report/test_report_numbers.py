@@ -16,7 +16,7 @@ from page_reading import unpack
 from run_making import edit_json, make_run, study_of
 
 from artist import Scenario, simulate
-from artist.report.comparison_table import compare_setting, family
+from artist.report.comparison_table import compare_setting, family, relative
 from artist.report.curves import thinned
 from artist.report.figures_across_settings import overview
 from artist.report.figures_over_time import binned
@@ -282,3 +282,7 @@ def test_units_suit_the_size() -> None:
     assert [time_unit(s)[1] for s in (1, 200, 20_000, 900_000)] == ["s", "min", "h", "d"]
     # The largest of many times: 9 days are 216 hours, and a mean of 0.7 days is 17 hours.
     assert [time_unit(d * 86_400.0, days=FEW_DAYS).name for d in (9, 10)] == ["h", "d"]
+
+
+def test_differences_are_written_as_everywhere_with_a_hyphen_and_a_space() -> None:
+    assert (relative(-0.1331), relative(0.05), relative(208.0)) == ("-13.3 %", "+5.0 %", "x 209")

@@ -61,6 +61,12 @@ def test_what_varies_between_equal_runs_is_not_shown(one: Path) -> None:
     assert page(group(read_runs([one]))) == before
 
 
+def test_no_line_breaks_between_an_option_and_its_value(runs: Path) -> None:
+    text = page(group(read_runs([runs]))).decode()
+    body = text[text.index("<body") : text.index("<script", text.index("<body"))]
+    assert body.count("--seeds 8") == body.count('<span class="whole">--seeds 8</span>') > 0
+
+
 def test_names_are_never_markup(evil: Path) -> None:
     text = page(group(read_runs([evil]))).decode()
     assert EVIL not in text

@@ -229,8 +229,8 @@ def _in_words(row: Mapping[str, Any]) -> dict[str, str]:
     """A row of ours next to the paper's; a difference and its interval are one cell."""
     cells = {key: _cell(key, value) for key, value in row.items() if key not in ("low", "high")}
     if "low" in row:
-        ends = "" if isnan(row["low"]) else f" [{row['low']:+.0%} .. {row['high']:+.0%}]"
-        cells["ours"] = f"{row['ours']:+.0%}{ends}"
+        ours, low, high = (f"{100 * row[key]:+.0f}" for key in ("ours", "low", "high"))
+        cells["ours"] = f"{ours} %" if isnan(row["low"]) else f"{ours} % [{low} .. {high}]"
     return cells
 
 

@@ -60,7 +60,7 @@ function valuesAt(figure, x) {
 
 function lines(figure, width, beside) {
   if (figure.panels) return panels(figure, width);
-  const height = Math.max(300, beside - (figure.series.length > 1 ? 58 : 0));
+  const height = ON_PAPER ? 200 : Math.max(300, beside - (figure.series.length > 1 ? 58 : 0));
   const chart = canvasFor(figure, width, height);
   const top = figure.y.top || peak(figure.series.flatMap((s) => s.y)) * 1.04 || 1;
   const levels = niceTicks(top, 5);
@@ -84,9 +84,10 @@ function lines(figure, width, beside) {
   return [legend(figure), chart];
 }
 
-// Height of each small plot, of the gap above it, of all of them.
+// Height of each small plot, of the gap above it, of all of them. Two rows of cards fit on a sheet.
 function rowsLayout(count) {
-  const each = count === 1 ? 230 : Math.max(34, Math.min(74, 380 / count));
+  const each = count === 1 ? (ON_PAPER ? 150 : 230)
+    : Math.max(34, Math.min(74, (ON_PAPER ? 120 : 380) / count));
   const gap = count === 1 ? 0 : 20;
   return { each, gap, height: 28 + count * (each + gap) + 42 };
 }

@@ -83,7 +83,7 @@ function readPanels(chart, figure, { boxes }, scales) {
 
 // What a difference is made of: steps from 0, one below the other, to the sum.
 function waterfall(figure, width) {
-  const row = 22;
+  const row = ON_PAPER ? 16 : 22;
   const names = figure.categories;
   const left = 8 + Math.max(...names.map((name) => textWidth(name, 12)));
   const steps = figure.series.map((series) => stepsOf(series.y));
@@ -137,7 +137,7 @@ function signed(values) {
   const decimals = largest ? Math.max(0, Math.min(6, 2 - Math.floor(Math.log10(largest)))) : 0;
   return values.map((value) => {
     const text = Math.abs(value).toFixed(decimals);
-    return Number(text) === 0 ? "0" : `${value > 0 ? "+" : "\u2212"}${text}`;
+    return Number(text) === 0 ? "0" : `${value > 0 ? "+" : "-"}${text}`;
   });
 }
 
