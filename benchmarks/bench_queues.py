@@ -13,6 +13,7 @@ import pytest
 from cases import POLICY_NAMES, synthetic
 
 from artist.config import Scenario
+from artist.garbage_collector import search_rarely
 from artist.run import prepare
 from artist.workload.tenants import Tenant
 
@@ -27,7 +28,6 @@ MOST = {
     "conservative": 1_000,
     "pollux": 1_000,
     "sia": 1_000,
-    "easy": 10_000,
     "federated": 10_000,
     "gavel": 10_000,
     "gavel-ftf": 10_000,
@@ -84,6 +84,7 @@ def questions(
         tenants=tenants,
     )
     prepared = prepare(scenario)
+    search_rarely()  # as `Simulator.run` does
 
     def answer(count: int) -> None:
         for _ in range(count):

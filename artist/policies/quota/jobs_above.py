@@ -38,50 +38,50 @@ class Alike:
 class JobsAbove:
     """Waiting jobs above quota."""
 
-    __slots__ = ("_groups", "_keys")
+    __slots__ = ("_group_of", "_groups")
 
     def __init__(self) -> None:
         self._groups: tuple[dict[Mates, dict[Demand, Alike]], ...] = ({}, {}, {})
-        self._keys: dict[int, tuple[float, int]] = {}
+        self._group_of: dict[int, Alike] = {}
 
     def __contains__(self, handle: int) -> bool:
-        return handle in self._keys
+        return handle in self._group_of
 
     def add(self, handle: int, entry: LedgerEntry) -> None:
         """Add a job that waits above quota."""
-        key = self._keys[handle] = -entry.credit, handle
-        alike = self._alike(entry)
-        insort(alike.jobs, key)
+        alike = self._group_of[handle] = self._alike(entry)
+        insort(alike.jobs, (-entry.credit, handle))
         alike.fresh.add(handle)
 
     def remove(self, handle: int, entry: LedgerEntry) -> None:
         """Remove a job, which no longer waits above quota or is about to change its group."""
-        groups = self._groups[entry.place]
-        demands = groups[entry.mates]
-        alike = demands[entry.demand]
-        del alike.jobs[bisect_left(alike.jobs, self._keys.pop(handle))]
+        alike = self._group_of.pop(handle)
+        del alike.jobs[bisect_left(alike.jobs, (-entry.credit, handle))]
         alike.fresh.discard(handle)
         if not alike.jobs:
+            groups = self._groups[entry.place]
+            demands = groups[entry.mates]
             del demands[entry.demand]
             if not demands:
                 del groups[entry.mates]
 
     def sort(self, entries: Iterable[tuple[float, int, LedgerEntry]]) -> None:
         """Regroup all waiting jobs after a pass; they are given in the order of credit."""
-        before, self._keys = self._keys, {}
+        before, self._group_of = self._group_of, {}
         for groups in self._groups:
             for demands in groups.values():
                 for alike in demands.values():
                     alike.jobs.clear()
         for minus_credit, handle, entry in entries:
             if not entry.within:
-                key = self._keys[handle] = minus_credit, handle
-                alike = self._alike(entry)
-                alike.jobs.append(key)
-                if handle not in before:
-                    alike.fresh.add(handle)
+                group = before.get(handle)
+                if group is None:
+                    group = self._alike(entry)
+                    group.fresh.add(handle)
+                self._group_of[handle] = group
+                group.jobs.append((minus_credit, handle))
             elif handle in before:
-                self._groups[entry.place][entry.mates][entry.demand].fresh.discard(handle)
+                before[handle].fresh.discard(handle)
         for groups in self._groups:
             for mates in list(groups):
                 demands = groups[mates]

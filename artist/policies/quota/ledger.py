@@ -112,6 +112,7 @@ class LedgerEntry:
         "entered",
         "gpus",
         "kind",
+        "mates",
         "place",
         "priority",
         "rank",
@@ -127,17 +128,14 @@ class LedgerEntry:
         self.accepts = job.gpu_kinds
         self.kind = ""  # the kind of GPUs to which it is charged, if its tenant's quota is by kind
         self.priority = class_of(job)
+        # Its tenant and priority: jobs that share both may exchange their charges.
+        self.mates: Mates = (self.tenant, self.priority)
         self.entered = entered
         self.rank = LAST_CLASS
         self.credit = 0.0
         self.within = False
         self.within_since: Tick = 0
         self.place = 0  # what the host of `quota(HOST)` knows of it (`jobs_above.py`)
-
-    @property
-    def mates(self) -> Mates:
-        """Its tenant and priority: jobs that share both may exchange their charges."""
-        return self.tenant, self.priority
 
     @property
     def demand(self) -> tuple[int, tuple[str, ...]]:
