@@ -38,24 +38,27 @@ class FinishTimes:
         self._lease = lease
         self._arrivals: dict[int, Tick] = {}
         self._own_iterations: dict[int, Ticks] = {}
+        # Iterations left when a job last entered the queue: as many as while it waits.
+        self._left: dict[int, int] = {}
         # Per number of GPUs and kinds: a placement as close together as an empty cluster allows.
         self._closest: dict[tuple[int, tuple[str, ...]], Placement] = {}
 
     def entered(self, job: JobView, view: ClusterView) -> None:
         """A job arrived or was preempted."""
+        self._left[job.handle] = job.job.iterations - job.iterations_done(view.now)
         if job.handle not in self._arrivals:
             self._arrivals[job.handle] = job.entered
             self._own_iterations[job.handle] = self._iteration(job, view, job.job.gpus)
 
     def forget(self, handle: int) -> None:
         """A job finished."""
-        del self._arrivals[handle], self._own_iterations[handle]
+        del self._arrivals[handle], self._own_iterations[handle], self._left[handle]
 
     def rho_without(self, job: JobView, view: ClusterView) -> ExactKey:
         """rho(0), as a sorting key: the job gets no GPUs for one more lease."""
         num, den = self._own_iterations[job.handle]
         waited = view.now - self._arrivals[job.handle]
-        left = job.job.iterations - job.iterations_done(view.now)
+        left = self._iterations_left(job, view)
         return exact_key((waited + self._lease) * den + left * num, job.job.iterations * num)
 
     def bid(self, job: JobView, view: ClusterView, gpus: int) -> Bid:
@@ -64,7 +67,7 @@ class FinishTimes:
         Numbers of GPUs without gain are left out.
         """
         waited = view.now - self._arrivals[job.handle]
-        left = job.job.iterations - job.iterations_done(view.now)
+        left = self._iterations_left(job, view)
         own_num, own_den = self._own_iterations[job.handle]
         without = (waited + self._lease) * own_den + left * own_num
         options = []
@@ -77,6 +80,11 @@ class FinishTimes:
             if gain > 0:
                 options.append((count, gain))
         return Bid(job.handle, tuple(options))
+
+    def _iterations_left(self, job: JobView, view: ClusterView) -> int:
+        if job.placement is None:
+            return self._left[job.handle]
+        return job.job.iterations - job.iterations_done(view.now)
 
     def _iteration(self, job: JobView, view: ClusterView, gpus: int) -> Ticks:
         """Ticks per submitted iteration on this many GPUs."""

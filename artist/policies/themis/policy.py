@@ -154,15 +154,18 @@ class Themis(BasePolicy):
         if not any(_wants(x) and x.job.gpus_min <= room.left(x.job.gpu_kinds) for x in jobs):
             return {}
         losing = {job.handle: self._fairness.rho_without(job, view) for job in jobs}
-        ranked = sorted(jobs, key=lambda job: (*losing[job.handle], -job.handle), reverse=True)
+        jobs.sort(key=lambda job: job.handle)
+        ranked = sorted(jobs, key=lambda job: losing[job.handle], reverse=True)
         bidders = self._bidders(len(ranked))
         counts, room = self._auction(view, room, ranked[:bidders])
         others = ranked[bidders:]
         if self.options.leftover == "random":
             others = [others[index] for index in self._rng.permutation(len(others)).tolist()]
         for job in (*others, *ranked[:bidders]):
+            if not room.total:
+                break
             had = counts.get(job.handle, 0)
-            has = min(job.job.gpus_max, had + room.left(job.job.gpu_kinds)) if room.total else had
+            has = min(job.job.gpus_max, had + room.left(job.job.gpu_kinds))
             if has >= job.job.gpus_min and has > had:
                 room.promise(job.job.gpu_kinds, has - had)
                 counts[job.handle] = has
