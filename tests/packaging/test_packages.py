@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 import tarfile
+import tomllib
 import zipfile
 from email import message_from_bytes
 from pathlib import Path, PurePosixPath
@@ -128,6 +130,25 @@ def test_extras_that_are_missing_are_named(installed: Environment) -> None:
 
 def test_the_tests_pass_without_extras(installed: Environment) -> None:
     installed.pip("pytest", "hypothesis")
+    run_tests(installed, ROOMS)
+
+
+def test_the_tests_pass_with_the_oldest_libraries(
+    packages: tuple[Path, Path], tmp_path: Path
+) -> None:
+    """Those of `pyproject.toml`, and the oldest that these need."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    needed = [*project["dependencies"], *extras["exact"]]
+    made = environment(sys.executable, tmp_path)
+    made.pip_runs("install", packages[1], *(one.replace(">=", "==") for one in needed))
+    made.pip_runs("install", "pytest", "hypothesis")
+    run_tests(made, (*ROOMS, "cli/test_printable.py", "cli/test_startup.py", "policies/sia",
+                     "policies/gavel/test_allocation.py"))  # fmt: skip
+
+
+def run_tests(installed: Environment, rooms: tuple[str, ...]) -> None:
+    """Run the tests of some rooms in a copy of what they read."""
     tree = installed.home / "tree"
     shutil.copytree(ROOT / "tests", tree / "tests", ignore=shutil.ignore_patterns("__pycache__"))
     for folder in (*DATA, "docs", "examples"):
@@ -135,6 +156,6 @@ def test_the_tests_pass_without_extras(installed: Environment) -> None:
     shutil.copy(ROOT / "pyproject.toml", tree)
     ran = installed.run(
         "python", "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", f"--rootdir={tree}",
-        f"--config-file={tree / 'pyproject.toml'}", *(tree / "tests" / room for room in ROOMS),
+        f"--config-file={tree / 'pyproject.toml'}", *(tree / "tests" / room for room in rooms),
     )  # fmt: skip
     assert ran.returncode == 0, ran.stdout[-3000:] + ran.stderr[-1000:]
