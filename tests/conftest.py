@@ -10,7 +10,8 @@ from hypothesis import settings
 settings.register_profile("repeatable", deadline=None, derandomize=True)
 settings.load_profile("repeatable")
 
-# Half of what collecting costs is compiling: Python keeps it, whatever the environment says.
+# Half of the time of collection goes into compiling, so Python keeps the bytecode even where
+# the environment forbids it.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 

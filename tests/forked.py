@@ -48,7 +48,7 @@ _IMPORTED_LATE = (
 def run(
     *arguments: str | Path, cwd: Path, env: Mapping[str, str], code: int | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """What `python -m artist` prints and returns: this code, if one is given.
+    """Run a command as `python -m artist` would; check its exit code if `code` is given.
 
     After five minutes it dies by SIGALRM.
     """

@@ -60,7 +60,7 @@ def test_a_saved_result_has_the_bytes_of_the_command(
     assert {**result.summary, "wall_s": 0} == {**theirs, "wall_s": 0}
 
 
-def test_frames_are_what_the_files_hold(result: artist.Result, by_command: Path) -> None:
+def test_frames_equal_the_files(result: artist.Result, by_command: Path) -> None:
     for name in ("jobs", "placements", "timeline", "waits"):
         expected = pd.read_parquet(by_command / f"{name}.parquet")
         pd.testing.assert_frame_equal(getattr(result, name), expected)
@@ -125,10 +125,10 @@ def test_a_scenario_file_with_changes(tmp_path: Path) -> None:
         ({"racks": 1, "machines_per_rack": 1, "gpus_per_machine": 1}, artist.TraceError),
     ],
 )
-def test_errors_are_those_of_the_command(
+def test_errors_match_those_of_the_command(
     settings: dict[str, object], error: type[artist.ArtistError], tmp_path: Path
 ) -> None:
-    """Same class, hence same exit code, and the same sentence."""
+    """The exception has the same class, hence the same exit code, and the same sentence."""
     from artist.settings import load_scenario
 
     with pytest.raises(error) as raised:
@@ -150,14 +150,14 @@ def test_errors_are_those_of_the_command(
         (lambda: artist.compare(artist.Scenario(), ["las"]), "^policies las: .* vary= in Python"),
     ],
 )
-def test_a_value_of_another_kind_is_refused_in_a_sentence(
+def test_a_value_of_the_wrong_type_is_refused_in_a_sentence(
     call: Callable[[], object], words: str
 ) -> None:
     with pytest.raises(artist.ConfigError, match=words):
         call()
 
 
-def test_latency_answers_as_the_command(tmp_path: Path) -> None:
+def test_latency_matches_the_command(tmp_path: Path) -> None:
     command = ["latency", "--model", "resnet50", "--placement", "8,8/2", "--format", "json"]
     ran = python("-m", "artist", *command, "--system", "scheduling_policy=FIFO", home=tmp_path)
     theirs = json.loads(ran.stdout)

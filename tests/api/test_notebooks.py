@@ -49,7 +49,7 @@ def test_a_saved_run_is_loaded_as_it_was(runs, policy: str, tmp_path: Path) -> N
         assert (tmp_path / "again" / table.name).read_bytes() == table.read_bytes()
 
 
-def test_what_is_no_run_is_refused_in_a_sentence(runs, tmp_path: Path) -> None:
+def test_a_path_that_is_not_a_run_is_refused_in_a_sentence(runs, tmp_path: Path) -> None:
     with pytest.raises(
         artist.ConfigError, match=r"nowhere: not a run directory \(no manifest\.json"
     ):
@@ -99,12 +99,12 @@ def test_runs_are_compared_on_the_axes_given(runs) -> None:
         assert names == ["fifo, racks 1", "fifo, racks 2"]
 
 
-def test_a_name_in_place_of_a_run_is_an_error_of_the_project(runs) -> None:
+def test_a_name_in_place_of_a_run_raises_an_artist_error(runs) -> None:
     with pytest.raises(artist.ArtistError, match=r"compare\('las'\): expected results of other"):
         runs["fifo"].plot.compare("las")
 
 
-def test_curves_of_several_runs_on_one_axes_have_no_title_of_one_of_them(runs) -> None:
+def test_axes_with_several_runs_do_not_carry_the_title_of_one(runs) -> None:
     _, axes = pyplot.subplots()
     runs["dally"].plot.jct_cdf(ax=axes)
     assert axes.get_title() == "dally on tiny-poisson"
@@ -123,8 +123,8 @@ def test_the_timeline_has_what_was_held_and_computed(runs) -> None:
     assert computing.get_xdata()[-1] == pytest.approx(rows.time_s.iloc[-1] / 3600)
 
 
-def test_an_interval_beside_undecided_holds_no_difference() -> None:
-    """Of what is undecided only since many are judged together, the joint interval is shown."""
+def test_an_undecided_interval_contains_no_difference() -> None:
+    """A pair that only the joint test leaves undecided is shown with its joint interval."""
     alone = ComparedValues(0.9, -1.0, 0.82, 0.99, "undecided", 6, 0.03, None, 0.75, 1.08)
     values = {name: {"jct_mean_s": (10.0, 9.0)} for name in ("fifo", "las")}
     told = Comparison(
@@ -168,7 +168,7 @@ def test_means_differences_and_ratios_of_a_frame_agree() -> None:
     assert frame.ratio[1] == pytest.approx(frame["mean"][1] / frame["mean"][0])
 
 
-def test_python_takes_as_many_replicates_as_the_command() -> None:
+def test_python_makes_as_many_replicates_as_the_command() -> None:
     scenario = artist.Scenario(trace="tiny-poisson", racks=1, backend="none")
     alike = artist.compare(scenario, ["fifo", "fifo-backfill"], metrics=["makespan_s"])
     assert 8 <= alike.independent <= 16

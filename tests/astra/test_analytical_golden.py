@@ -23,7 +23,7 @@ pytestmark = pytest.mark.skipif(
 
 
 def wrong(row: dict[str, str]) -> bool:
-    """Whether a result row differs from what the real binary did."""
+    """Whether a result row differs from that of the real binary."""
     if row["backend"] == "aware":
         return row["artist_error"] != "unsupported-backend"
     if row["valid"] == "1":

@@ -76,7 +76,7 @@ def play(asked: LatencyQuery) -> list[int | None]:
 
 @settings(max_examples=60)
 @given(queries())
-def test_one_npu_tells_what_all_of_them_would(asked: LatencyQuery) -> None:
+def test_simulating_one_npu_equals_simulating_all(asked: LatencyQuery) -> None:
     estimate = answer(asked)
     if estimate is not None:
         finishes = play(asked)
@@ -102,7 +102,7 @@ def test_profile_adds_up_to_the_bytes_and_changes_nothing(asked: LatencyQuery) -
 
 @settings(max_examples=30)
 @given(queries(trees=True))
-def test_nothing_is_remembered_between_queries(asked: LatencyQuery) -> None:
+def test_the_same_query_gives_the_same_estimate_again(asked: LatencyQuery) -> None:
     assert answer(asked) == answer(asked)
 
 

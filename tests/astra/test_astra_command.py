@@ -1,4 +1,4 @@
-"""`artist astra` in ASTRA-sim's place: the same answers, lines and exit codes."""
+"""Does `artist astra` replace ASTRA-sim: the same results, output lines and exit codes?"""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def test_a_binary_that_is_artist_answers_as_artist(backend: BinaryBackend) -> No
         assert (answer.finish_ns, answer.compute_ns) == (expected.finish_ns, expected.compute_ns)
 
 
-def test_a_query_reads_back_but_for_names(tmp_path: Path) -> None:
+def test_a_query_reads_back_except_for_names(tmp_path: Path) -> None:
     for number, asked in enumerate(answerable(60)):
         folder = tmp_path / str(number)
         render(asked, folder)
@@ -157,7 +157,7 @@ def test_a_query_reads_back_but_for_names(tmp_path: Path) -> None:
             assert read.passes == asked.passes
 
 
-def test_deadlock_is_one_to_the_caller_too(backend: BinaryBackend) -> None:
+def test_a_deadlock_reaches_the_caller_as_one(backend: BinaryBackend) -> None:
     """The query is that of `test_a_deadlock_names_the_setting_that_helps`."""
     three = dims((RING, 2), (RING, 4), (RING, 2), latency_ns=500.0)
     names = ("doubleBinaryTree", "doubleBinaryTree", "halvingDoubling")
@@ -168,7 +168,7 @@ def test_deadlock_is_one_to_the_caller_too(backend: BinaryBackend) -> None:
     assert caught.value.reason == "deadlock"
 
 
-def test_lines_are_astra_sims(run: Run, tmp_path: Path) -> None:
+def test_output_lines_are_those_of_astra_sim(run: Run, tmp_path: Path) -> None:
     code, out, err = run(*FLAGS, "--num-queues-per-dim=1", "--logging-folder=new/log")
     estimate = AnalyticalBackend().estimate(tiny(2))
     finish, exposed = estimate.finish_ns, estimate.exposed_comm_ns
@@ -306,7 +306,7 @@ def test_a_truncated_trace_is_an_error_wherever_it_ends() -> None:
             workload_of(decode_nodes(data[:end]), "cut")
 
 
-def test_noise_is_no_trace() -> None:
+def test_random_bytes_are_not_a_trace() -> None:
     dice = random.Random(7)
     for _ in range(500):
         with pytest.raises(BackendError):

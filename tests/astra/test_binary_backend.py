@@ -1,4 +1,4 @@
-"""Every way in which a program can fail, simulated by small scripts."""
+"""Does each way in which a program can fail end in its own error? Small scripts fail so."""
 
 from __future__ import annotations
 

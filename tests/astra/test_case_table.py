@@ -144,7 +144,7 @@ def test_comm_scale_changes_nothing_as_in_astra_sim(tmp_path: Path, workloads: P
         {"num_passes": "0"},
     ],
 )
-def test_settings_that_astra_sim_dies_of(
+def test_settings_that_crash_astra_sim_are_refused(
     tmp_path: Path, workloads: Path, changes: dict[str, str]
 ) -> None:
     assert result(tmp_path, workloads, **changes)["artist_error"] == "bad-setting"
@@ -162,7 +162,7 @@ def test_settings_that_astra_sim_dies_of(
         ({"workload": "absent"}, "absent.txt"),
     ],
 )
-def test_a_value_that_cannot_be_read(
+def test_an_unreadable_value_is_refused(
     tmp_path: Path, workloads: Path, changes: dict[str, str], words: str
 ) -> None:
     with pytest.raises(TraceError) as caught:
@@ -180,7 +180,7 @@ def test_missing_columns_are_all_named(tmp_path: Path, workloads: Path) -> None:
     assert all(column in str(caught.value) for column in COLUMNS)
 
 
-def test_a_row_of_another_length(tmp_path: Path, workloads: Path) -> None:
+def test_a_row_of_another_length_is_refused(tmp_path: Path, workloads: Path) -> None:
     cases = tmp_path / "cases.csv"
     write(cases, [row_like()])
     cases.write_text(cases.read_text() + "G1,1,short\n")

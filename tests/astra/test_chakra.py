@@ -1,4 +1,4 @@
-"""Traces: the graph of an iteration, and its bytes read back by an independent decoder."""
+"""Do Chakra traces hold the graph of an iteration? An independent decoder reads them back."""
 
 from __future__ import annotations
 

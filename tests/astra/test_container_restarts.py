@@ -1,4 +1,4 @@
-"""What happens when a container dies, with shells of this machine in place of containers."""
+"""Is a container that dies restarted? Shells of this machine stand in for containers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the Docker engine says, simulated by a script in place of the command `docker`."""
+"""Is what the Docker engine says understood? A script stands in for the command `docker`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Graphs of hybrid-parallel jobs: answers of the real ASTRA-sim, refusals, and the folder."""
+"""Do graphs of hybrid-parallel jobs finish as in the real ASTRA-sim, or are they refused?"""
 
 from __future__ import annotations
 
@@ -113,7 +113,9 @@ BAD = {
 
 
 @pytest.mark.parametrize(("graph", "reason"), BAD.values(), ids=BAD)
-def test_what_astra_sim_hangs_on_is_refused_with_its_reason(graph: JobGraph, reason: str) -> None:
+def test_graphs_that_hang_astra_sim_are_refused_with_the_reason(
+    graph: JobGraph, reason: str
+) -> None:
     with pytest.raises(BackendSettingError, match=reason):
         finish_times(graph, SQUARE, SYSTEM)
 
@@ -149,7 +151,7 @@ def test_a_message_and_its_receive_take_the_time_of_the_message() -> None:
     assert finish_times(graph, SQUARE, SYSTEM) == [message_ns, message_ns, *[1000] * 14]
 
 
-def test_a_representative_tells_what_all_npus_would() -> None:
+def test_a_representative_finishes_when_all_npus_would() -> None:
     """A pipeline of four stages over the outer dimension, reduced over the inner one."""
     mask = (True, False)
 
@@ -185,7 +187,7 @@ def test_a_folder_holds_the_graph_that_was_written(tmp_path: Path) -> None:
 
 
 def test_a_rendered_query_is_a_folder_of_traces(tmp_path: Path) -> None:
-    """Its settings are neither communicators nor part of the graph."""
+    """The settings of the query are neither communicators nor part of the graph."""
     asked = tiny(4)
     render(asked, tmp_path)
     read, digest = chakra_workload(tmp_path), digest_of_model(f"chakra:{tmp_path}")

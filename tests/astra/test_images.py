@@ -1,4 +1,4 @@
-"""The list of images: shipped entries are valid, mistakes are named."""
+"""Are the shipped entries in the list of images valid, and mistakes named?"""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_own_file(tmp_path: Path) -> None:
     assert entry.memory == "4g"
 
 
-def test_unknown_name_suggests() -> None:
+def test_an_unknown_name_gets_a_suggestion() -> None:
     with pytest.raises(ConfigError, match="did you mean 'official'"):
         load_image("oficial")
 

@@ -1,4 +1,4 @@
-"""What a killed artist leaves behind is removed; what is in use, or may be, is left alone."""
+"""Is what a killed artist leaves removed, and what is or may be in use left alone?"""
 
 from __future__ import annotations
 
@@ -30,18 +30,20 @@ def test_a_dead_process_is_gone() -> None:
     assert is_gone(dead_owner())
 
 
-def test_another_process_with_the_same_number_is_another() -> None:
+def test_a_process_that_reuses_an_id_is_not_the_owner() -> None:
     space, pid, started = owner().rsplit(":", 2)
     assert int(pid) == os.getpid()
     assert is_gone(f"{space}:{pid}:{int(started) - 1}")
 
 
 @pytest.mark.parametrize("name", ["", "1", "elsewhere:4026531836:999999999:5"])
-def test_what_runs_elsewhere_is_left_alone(name: str) -> None:
+def test_leftovers_of_other_machines_are_left_alone(name: str) -> None:
     assert not is_gone(name)
 
 
-def test_what_the_dead_left_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_leftovers_of_dead_processes_are_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     log, dead = tmp_path / "log", dead_owner()
     rows = f"aaa {owner()}\nbbb {dead}\nccc other:1:2:3\nddd"

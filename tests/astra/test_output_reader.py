@@ -1,4 +1,4 @@
-"""What ASTRA-sim prints: a complete result or an error that says what is wrong."""
+"""Does what ASTRA-sim prints give a complete result, or an error that says what is wrong?"""
 
 from __future__ import annotations
 

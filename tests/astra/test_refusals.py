@@ -100,7 +100,7 @@ def test_no_dimension() -> None:
         (query(data((-1, 1, 1, 100)), FOUR), ["compute_us of layer 'l0' is -1"]),
     ],
 )
-def test_what_only_the_combination_shows(asked: LatencyQuery, words: list[str]) -> None:
+def test_bad_combinations_are_refused(asked: LatencyQuery, words: list[str]) -> None:
     error = refusal(asked)
     assert error.reason == "bad-setting"
     assert all(word in str(error) for word in words), str(error)

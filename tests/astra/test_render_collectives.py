@@ -45,7 +45,7 @@ MODELS = [
 
 
 @pytest.mark.parametrize(("model", "placement"), MODELS)
-def test_the_folders_hold_what_a_backend_is_asked_and_nothing_else(
+def test_the_folders_hold_the_queries_of_a_backend_and_nothing_else(
     model: str, placement: str, tmp_path: Path
 ) -> None:
     asked, backend = query(model, placement), Noting()

@@ -1,4 +1,4 @@
-"""The files ASTRA-sim is given: exact, repeatable, and never with a key it would ignore."""
+"""Are the files for ASTRA-sim exact, repeatable, and free of keys that it would ignore?"""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ def test_every_rank_has_the_same_trace(tmp_path: Path) -> None:
     assert len({path.read_bytes() for path in traces}) == 1
 
 
-def test_ranks_of_an_earlier_query_go(tmp_path: Path) -> None:
+def test_traces_of_an_earlier_query_are_removed(tmp_path: Path) -> None:
     render(tiny(4, 5), tmp_path)
     render(tiny(2, 2), tmp_path)
     assert len(list(tmp_path.glob("workload.*.et"))) == 4
 
 
-def test_traces_are_copied_where_links_are_not_to_be_had(
+def test_traces_are_copied_where_links_are_not_supported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object) -> None:
@@ -141,7 +141,7 @@ def test_layer_name_with_a_space_is_refused(tmp_path: Path) -> None:
         render(replace(query, workload=replace(query.workload, layers=layers)), tmp_path)
 
 
-def test_unknown_dialect_suggests(tmp_path: Path) -> None:
+def test_an_unknown_dialect_gets_a_suggestion(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="did you mean 'astra2'"):
         render(tiny(), tmp_path, "astra3")
 

@@ -23,7 +23,7 @@ BACKEND = open_backend("analytical")
         ("dally2025-table1-one-ring", ONE_RING),
     ],
 )
-def test_each_shipped_calibration_says_nothing_about_its_own_way_to_ask(name, fabric) -> None:
+def test_no_shipped_calibration_warns_of_its_own_settings(name, fabric) -> None:
     calibration = load_calibration(name)
     assert calibration is not None
     assert calibration.asked_otherwise(fabric.system) == {}
@@ -31,9 +31,7 @@ def test_each_shipped_calibration_says_nothing_about_its_own_way_to_ask(name, fa
     assert asked_otherwise(calibration, fabric, BACKEND) == ""
 
 
-def test_another_way_to_ask_is_named_with_its_largest_error_and_the_command_that_fits_again() -> (
-    None
-):
+def test_other_settings_are_named_with_the_largest_error_and_the_command_that_refits() -> None:
     calibration = load_calibration("dally2025-table1")
     assert calibration is not None
     text = asked_otherwise(calibration, BUCKETED, BACKEND)
@@ -46,7 +44,7 @@ def test_another_way_to_ask_is_named_with_its_largest_error_and_the_command_that
     )
 
 
-def test_a_calibration_that_does_not_say_how_it_was_fitted_says_nothing() -> None:
+def test_a_calibration_that_does_not_state_its_settings_gives_no_warning() -> None:
     calibration = load_calibration("dally2025-table1")
     assert calibration is not None
     silent = calibration.model_copy(update={"asked": {}})
@@ -54,7 +52,7 @@ def test_a_calibration_that_does_not_say_how_it_was_fitted_says_nothing() -> Non
 
 
 @pytest.mark.slow
-def test_a_run_says_so_below_its_table(artist) -> None:
+def test_a_run_warns_below_its_table(artist) -> None:
     world = ("--fabric", "dally2025", "--set", "collectives=bucketed")
     asked = ("sim", "--trace", "tiny-batch", "--racks", "2", *world)
     assert "is used with collectives=bucketed instead of per-layer" in artist(*asked).stdout
@@ -66,7 +64,7 @@ LATENCY = ("latency", "--placement", "4,4", "--fabric", "dally2025", "--calibrat
 
 
 @pytest.mark.parametrize("more", [(), ("--sweep", "fabric.rack.latency=1us..2us", "--points", "2")])
-def test_latency_says_so_too(artist, more: tuple[str, ...]) -> None:
+def test_latency_warns_too(artist, more: tuple[str, ...]) -> None:
     asked = (*LATENCY, "--model", "resnet18", *more)
     assert "instead of" not in artist(*asked).stdout
     bucketed = artist(*asked, "--system", "collectives=bucketed").stdout

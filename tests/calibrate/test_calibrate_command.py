@@ -1,4 +1,4 @@
-"""`artist calibrate` as a user runs it."""
+"""Does `artist calibrate` fit, print, write and refuse what it should?"""
 
 import json
 import re

@@ -60,7 +60,7 @@ def test_steps_without_noise_give_their_parameters_back(
         assert value == pytest.approx(getattr(true, name), rel=1e-3, abs=1e-6), name
 
 
-def test_what_no_step_tells_is_guessed_as_by_the_authors() -> None:
+def test_parameters_that_no_step_determines_are_guessed_as_by_the_authors() -> None:
     pair = _fit(("1", "2"))
     assert pair.undetermined == ("alpha_n", "beta_n", "beta_r")
     assert pair.parameters.alpha_n == pytest.approx(1.1 * pair.parameters.alpha_r)
@@ -145,7 +145,7 @@ def test_a_fit_that_misses_its_steps_says_so(artist, tmp_path: Path) -> None:
         (("--hardware", "h100"), "steps.csv has steps of t4, a100"),
     ],
 )
-def test_what_cannot_be_fitted_is_one_sentence(
+def test_what_cannot_be_fitted_ends_in_one_sentence(
     artist, tmp_path: Path, change: tuple[str, str], words: str
 ) -> None:
     (tmp_path / "steps.csv").write_text(STEPS)

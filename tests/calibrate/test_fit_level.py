@@ -1,4 +1,4 @@
-"""From a log to a fabric level, and back through the simulation."""
+"""Does a log become a fabric level whose simulation takes the times of the log?"""
 
 import json
 from collections.abc import Callable
@@ -42,7 +42,7 @@ def test_a_ring_by_hand(write_log: Callable[..., Path]) -> None:
     )
 
 
-def test_all_to_alls_tell_a_links_bandwidth_if_they_are_sent_straight(
+def test_all_to_alls_that_go_straight_measure_a_links_bandwidth(
     write_log: Callable[..., Path],
 ) -> None:
     """A GPU sends (n - 1)/n of the bytes; in a ring, n/2 times as many are passed on."""
@@ -99,7 +99,7 @@ def test_the_interval_covers_the_level_it_was_made_from(write_log: Callable[...,
 
 @pytest.mark.parametrize("noise", [0.0, 2e-4, 2e-3])
 def test_an_interval_holds_its_value(write_log: Callable[..., Path], noise: float) -> None:
-    """Even one of less than the nanosecond that a message's time is rounded to."""
+    """This holds even below the nanosecond to which the time of a message is rounded."""
     path = write_log(alpha_us=20.0, beta_us_per_byte=1.5e-5, hosts=(4,), noise=noise, smallest=20)
     level = calibrate_fabric(read_log(path), "x", H100, "machine", BACKEND).level
     for fitted in (level.latency_ns, level.bandwidth_gib_per_s):

@@ -164,7 +164,7 @@ def test_steps_without_communication_only_bound_the_bandwidths() -> None:
     assert MachineNumbers.of(fit.on(fast.on(fabric))).outside_gib_per_s == 4e3
 
 
-def test_what_the_steps_do_not_tell_stays_as_the_fabric_has_it() -> None:
+def test_parameters_that_the_steps_do_not_determine_stay_as_in_the_fabric() -> None:
     fabric = load_fabric("t4")
     inside = [one for one in made_steps(MachineNumbers(1.5, 0.6)) if one.placement == "4"][:1]
     fit = fit_machine(inside, fabric, ANALYTICAL)

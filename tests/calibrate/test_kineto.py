@@ -1,4 +1,4 @@
-"""Traces of PyTorch's profiler, made by hand."""
+"""Are hand-made traces of PyTorch's profiler read right, and bad ones refused?"""
 
 import gzip
 import json

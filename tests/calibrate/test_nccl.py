@@ -1,4 +1,4 @@
-"""Logs of nccl-tests: what is read, and what is refused with an error that names the line."""
+"""Are logs of nccl-tests read, or refused with an error that names the line?"""
 
 import re
 from collections.abc import Callable

@@ -58,15 +58,15 @@ def test_the_best_is_named_with_how_far_it_is_below_the_next() -> None:
     assert sure == "Surely lower than all others."
 
 
-def test_what_is_open_is_told_with_what_may_decide_it() -> None:
+def test_an_undecided_answer_says_what_may_decide_it() -> None:
     _, sure = answer(made(fifo=20, las=10, srtf=10.1))
     assert sure.startswith("Surely lower than fifo; undecided against srtf (about ")
     assert sure.endswith(" more permutations would probably settle it).")
 
 
 @pytest.mark.parametrize("baseline_is_best", [True, False])
-def test_what_is_open_beside_a_sure_table_says_why(baseline_is_best: bool) -> None:
-    """The table judges each against the baseline alone, the answer all pairs."""
+def test_an_undecided_answer_beside_a_sure_table_says_why(baseline_is_best: bool) -> None:
+    """The table judges each variant against the baseline alone; the answer judges all pairs."""
     given = made(best=10, near=10.3, **{f"p{i}": 20.0 for i in range(6)}).values
     first, second = ("best", "near") if baseline_is_best else ("near", "best")
     values = {first: given[first], second: given[second], **given}
@@ -86,8 +86,8 @@ def test_many_names_are_counted() -> None:
     assert sure.startswith("Surely lower than p0, p1, p2, p3 and 5 more; ")
 
 
-def test_a_setting_is_told_against_the_one_to_begin_with() -> None:
-    """Not against the next one, which may be nearly the same."""
+def test_a_setting_is_compared_with_the_baseline() -> None:
+    """A setting is not compared with the next one, which may be nearly the same."""
     best, sure = answer(made("settings", as_given=20, racks=10.01, both=10))
     assert best.startswith("both has the lowest JCT mean, 10 h, 50 % below as-given [")
     assert "no difference beyond 2 % from racks" in sure or "undecided against racks" in sure
@@ -103,7 +103,7 @@ def catastrophic() -> Comparison:
 
 
 def test_the_change_in_percent_is_that_of_the_means_beside_it(capsys) -> None:
-    """Of skewed values, arithmetic means would be 57 % apart, not 44 %."""
+    """The values are skewed: their arithmetic means would be 57 % apart, not 44 %."""
     comparison = catastrophic()
     one, means = comparison.differences["las"]["jct_mean_s"], comparison.means("jct_mean_s")
     assert means["las"] / means["dally"] == pytest.approx(one.ratio, rel=1e-12)
@@ -144,7 +144,7 @@ def tied(hours: float, per_hour: dict[str, float], gpus: dict[str, int]) -> list
         ({}, {"racks=+2, bandwidth=x2": 1}, "needs more GPUs"),
     ],
 )
-def test_of_a_tie_the_setting_that_takes_less_is_named(
+def test_in_a_tie_the_setting_that_needs_less_is_named(
     per_hour: dict[str, float], gpus: dict[str, int], more: str
 ) -> None:
     told = "racks=+2 has the lowest JCT mean within 2 %, 10 h, 50 % below as given ["
@@ -159,8 +159,8 @@ def test_of_a_tie_the_setting_that_takes_less_is_named(
         assert sure == f"Surely lower than as given; {near}."
 
 
-def test_of_settings_that_are_alike_both_values_are_told() -> None:
-    """No `lowest` beside a table that has a lower value."""
+def test_equivalent_settings_are_reported_with_both_values() -> None:
+    """The answer must not say `lowest` beside a table that has a lower value."""
     narrow = np.exp(np.random.default_rng(2).normal(0, 0.002, (2, 8)))
     values = {
         name: {"jct_mean_s": tuple(3600 * mean * noise)}
@@ -179,7 +179,7 @@ def test_of_settings_that_are_alike_both_values_are_told() -> None:
     )
 
 
-def test_variants_equal_in_all_that_was_compared_are_named() -> None:
+def test_variants_equal_in_every_compared_metric_are_named() -> None:
     comparison = made(fifo=20, las=10)
     values = {**comparison.values, "srtf": comparison.values["las"]}
     same = compared("policy", values, ORDERS, 0.02, None)
@@ -190,7 +190,7 @@ def test_variants_equal_in_all_that_was_compared_are_named() -> None:
     assert not [one for one in notes(comparison) if "are equal in all" in one]
 
 
-def test_a_level_of_several_looks_leads_to_its_explanation(capsys) -> None:
+def test_a_level_for_several_looks_refers_to_its_explanation(capsys) -> None:
     hint = "are right in 97.5 % of cases (several looks share the 5 %: artist explain confidence)"
     print_comparison(replace(made(fifo=20, las=10), level=0.975), (), Scenario())
     assert hint in " ".join(capsys.readouterr().out.split())
@@ -198,12 +198,12 @@ def test_a_level_of_several_looks_leads_to_its_explanation(capsys) -> None:
     assert "explain confidence" not in capsys.readouterr().out
 
 
-def test_a_level_has_one_decimal_and_is_never_all() -> None:
+def test_a_level_has_one_decimal_and_is_never_100() -> None:
     levels = (0.95, 0.975, 1 - 0.05 / 3, 1 - 0.05 / 200)
     assert [level_text(one) for one in levels] == ["95", "97.5", "98.3", "99.9"]
 
 
-def test_the_table_tells_which_means_are_arithmetic(capsys) -> None:
+def test_the_table_marks_arithmetic_means(capsys) -> None:
     metrics = {"jct_mean_s": (3600.0, 7200.0), "preemptions": (0.0, 4.0)}
     rare = {"jct_mean_s": (3600.0, 7200.0), "preemptions": (1.0, 4.0)}
     print_comparison(
@@ -227,7 +227,7 @@ def test_too_few_replicates_say_how_many_a_verdict_needs() -> None:
     assert sure == "Untested: a verdict needs 5 independent replicates, there are 2."
 
 
-def test_what_no_order_changes_is_exact() -> None:
+def test_a_result_that_no_order_changes_is_called_exact() -> None:
     values = {"a": {"jct_mean_s": (1.0,) * 5}, "b": {"jct_mean_s": (2.0,) * 5}}
     _, sure = answer(compared("policy", values, ORDERS[:5], 0.02, None))
     assert sure == "Exact on this trace: no order of machines changes it."
@@ -248,7 +248,7 @@ def test_nothing_differs_where_no_job_waited(artist) -> None:
     )
 
 
-def test_an_open_answer_begins_with_that_and_tells_which_metric_is_sure() -> None:
+def test_an_undecided_answer_says_so_first_and_names_the_sure_metric() -> None:
     comparison = two_metrics(dally=(10, 5), las=(10.1, 4), srtf=(10.1, 6))
     first, sure = answer(comparison)
     assert first.startswith("No policy is surely best: dally has the lowest JCT mean, 10 h, ")
@@ -258,12 +258,12 @@ def test_an_open_answer_begins_with_that_and_tells_which_metric_is_sure() -> Non
     assert first.startswith("No setting is surely best: ")
 
 
-def test_a_metric_that_is_open_too_is_not_told() -> None:
+def test_a_second_undecided_metric_is_not_mentioned() -> None:
     _, sure = answer(two_metrics(dally=(10, 5), las=(10.1, 5.02), srtf=(10.1, 6)))
     assert "makespan" not in sure
 
 
-def test_what_differs_is_told_where_the_first_metric_is_the_same() -> None:
+def test_the_differing_metric_is_named_where_the_first_is_equal() -> None:
     same, more = (1.0,) * 6, tuple(NOISE[3][:6])
     values = {name: {"jct_mean_s": same, "makespan_s": more} for name in "ab"}
     values["b"]["makespan_s"] = tuple(2 * NOISE[4][:6])
@@ -282,7 +282,7 @@ def test_equivalent_policies_are_no_result() -> None:
 
 
 def test_the_answer_and_the_table_call_an_interval_joint_alike() -> None:
-    """Of the best and the baseline, among competitors: both judge a family of their own."""
+    """Answer and table judge different families, but agree on the best and the baseline."""
     rng, both = np.random.default_rng(5), 0
     for _ in range(60):
         noise = np.exp(rng.normal(0, 0.02, (6, 8)))
@@ -335,7 +335,7 @@ HOURS = {"fifo": (2.0, 4.0), "las": (2.0, 4.0), "srtf": (3.0, 4.0)}
         ({}, None),
     ],
 )
-def test_the_checkpoint_intervals_that_were_chosen_are_told_once(
+def test_the_chosen_checkpoint_intervals_are_stated_once(
     hours: dict[str, tuple[float, float]], words: str | None
 ) -> None:
     intervals = {name: (3600 * low, 3600 * high) for name, (low, high) in hours.items()}
@@ -370,7 +370,7 @@ def test_the_table_has_a_dozen_rows_and_says_what_it_leaves_out(capsys) -> None:
     assert "; 12 of 16 variants\n" in shown
 
 
-def test_policies_stand_by_their_mean_and_the_baseline_is_kept(capsys) -> None:
+def test_policies_are_sorted_by_mean_and_the_baseline_is_kept(capsys) -> None:
     names = [entry.id for entry in POLICIES if not entry.wraps]
     values = {
         name: {"jct_mean_s": tuple((99.0 if name == names[0] else 10.0 + place) * NOISE[0])}
@@ -381,7 +381,7 @@ def test_policies_stand_by_their_mean_and_the_baseline_is_kept(capsys) -> None:
     assert [row[0] for row in rows] == [*names[1:MOST_ROWS], names[0]]
 
 
-def test_settings_stand_in_their_order(capsys) -> None:
+def test_settings_keep_their_order(capsys) -> None:
     print_comparison(made("racks", two=3, four=2, eight=1), (), Scenario())
     assert [row[0] for row in table(capsys.readouterr().out)] == ["racks", "two", "four", "eight"]
 
@@ -391,8 +391,8 @@ def test_a_column_has_one_unit(capsys) -> None:
     assert [row[1] for row in table(capsys.readouterr().out)[1:]] == ["5.02 h", "501 h"]
 
 
-def test_a_difference_to_nothing_has_the_unit_of_its_column(capsys) -> None:
-    """A zero has no ratio to the others, and asks for no unit of its own."""
+def test_a_difference_from_zero_has_the_unit_of_its_column(capsys) -> None:
+    """A zero has no ratio to other values, and must not decide the unit of the column."""
     values = {
         "one": {"queue_delay_mean_s": (36_000.0, 43_200.0) * 3},
         "two": {"queue_delay_mean_s": (0.0,) * 6},
@@ -403,7 +403,7 @@ def test_a_difference_to_nothing_has_the_unit_of_its_column(capsys) -> None:
 
 
 def test_table_and_sentences_have_one_unit_for_one_metric(capsys) -> None:
-    """Times of ten days are told in hours where the least time is one of hours."""
+    """Times of ten days are written in hours where the shortest time is one of hours."""
     print_comparison(made("policy", srtf=20, fifo=250, las=260), (), Scenario())
     out = capsys.readouterr().out
     assert " d," not in out.partition("\n# ")[0]
@@ -426,7 +426,7 @@ def test_jointly_is_explained_only_where_an_interval_has_it(capsys) -> None:
 
 
 def test_an_interval_beside_undecided_never_excludes_no_difference() -> None:
-    """Among many, a difference sure by itself no longer is; then the joint interval is shown."""
+    """A difference that is sure alone may not be among many; then the joint interval is shown."""
     rng, joint = np.random.default_rng(3), 0
     for _ in range(40):
         values = {
@@ -479,7 +479,7 @@ PARTS = ("waiting", "communication", "preemption and restarts", "computing")
 def failing(
     outages: float, lost_gpu_h: float, *, saved: float = 0.0, setting: str = "settings"
 ) -> Comparison:
-    """Without failures and with some; those save this many hours of communication per job."""
+    """A comparison without and with failures, which save these hours of communication a job."""
     whole = made(setting, **{"none": 10, "f.yaml": 10 - saved})
     return replace(
         whole,
@@ -524,7 +524,7 @@ def test_failures_beside_another_setting_are_not_recommended() -> None:
     assert not within_failures(made(fifo=20, las=10))
 
 
-def test_lost_gpu_hours_are_told_where_something_fails() -> None:
+def test_lost_gpu_hours_are_reported_where_something_fails() -> None:
     assert notes(failing(2, 31.5))[0] == (
         "Lost to failures in a run, on average: 31.5 GPU-hours of work with f.yaml (6 stops of "
         "jobs)."
@@ -539,7 +539,7 @@ def test_labels_with_commas_are_separated_by_semicolons() -> None:
     assert "Surely lower than fifo; and fifo, racks=2." in others
 
 
-def test_checkpoints_are_told_beside_the_work_that_they_save() -> None:
+def test_checkpoints_are_reported_beside_the_work_that_they_save() -> None:
     often, seldom = Failed(2, 6, 145.0, 0.0, 978.0), Failed(2, 6, 514.0, 0.0, 246.0)
     asked = replace(failing(2, 1), failed={"900": often, "3600": seldom})
     assert notes(replace(asked, parts={}))[0] == (
@@ -550,7 +550,7 @@ def test_checkpoints_are_told_beside_the_work_that_they_save() -> None:
 
 
 def test_where_failures_vary_the_answer_is_what_they_cost(capsys) -> None:
-    """Not which of them has the lowest JCT."""
+    """The answer is not which failure model has the lowest JCT."""
     asked = failing(2, 31.5, setting="failures")
     some = Failed(2, 6, 31.5, 0.0, 7.25, 5.0, 12.0)
     asked = replace(asked, failed={"none": Failed(0, 0, 0.0, 0.0, 7.0), "f.yaml": some})
@@ -579,7 +579,9 @@ def test_where_failures_vary_the_answer_is_what_they_cost(capsys) -> None:
         (8.0, "it surely falls, -"),
     ],
 )
-def test_how_failures_change_the_jct_is_told_with_its_verdict(hours: float, words: str) -> None:
+def test_the_change_of_the_jct_by_failures_is_reported_with_its_verdict(
+    hours: float, words: str
+) -> None:
     noise = np.exp(np.random.default_rng(7).normal(0, 0.05, (2, 8)))
     values = {
         name: {"jct_mean_s": tuple(3600 * mean * row)}
@@ -591,7 +593,7 @@ def test_how_failures_change_the_jct_is_told_with_its_verdict(hours: float, word
     assert change.endswith("].")
 
 
-def test_of_many_failures_costs_and_changes_are_of_the_same_variants() -> None:
+def test_with_many_failure_models_costs_and_changes_cover_the_same_variants() -> None:
     lost = {"none": 0.0, "a": 5.0, "b": 2.0, "c": 7.0, "d": 6.0, "e": 9.0}
     noise = np.exp(np.random.default_rng(7).normal(0, 0.05, (len(lost), 8)))
     values = {
@@ -612,7 +614,7 @@ def test_failures_that_change_nothing_say_so() -> None:
     assert change.endswith("with f.yaml it stays the same.")
 
 
-def test_a_variant_that_is_faster_with_failures_is_told_with_its_cause() -> None:
+def test_a_variant_that_is_faster_with_failures_is_reported_with_its_cause() -> None:
     told = notes(failing(2, 31.5, saved=2))[1]
     assert told.startswith("Failures cost work, but with f.yaml jobs communicate less, since")
     assert "closer together: 120 min per job against none." in told
@@ -622,7 +624,7 @@ def test_a_variant_that_is_faster_with_failures_is_told_with_its_cause() -> None
     assert told in notes(writes)
 
 
-def test_what_a_setting_saves_is_told_with_its_largest_part() -> None:
+def test_savings_of_a_setting_are_reported_with_their_largest_part() -> None:
     some = replace(failing(2, 31.5, saved=2, setting="racks"), failed={})
     told = "Against none, f.yaml saves 120 min per job; the largest part is communication, 120 min."
     assert told in notes(some)
@@ -633,13 +635,13 @@ def test_what_a_setting_saves_is_told_with_its_largest_part() -> None:
     assert not any("largest part" in one for one in notes(with_failures))
 
 
-def test_failures_that_did_not_happen_are_told() -> None:
+def test_runs_in_which_nothing_failed_are_reported_as_such() -> None:
     told = notes(failing(0, 0))
     assert told[0].startswith("No unit failed in these runs; units that fail more often")
     assert not any("Lost to failures" in one for one in told)
 
 
-def test_what_slow_units_cost_is_told_in_place_of_failures_that_were_none() -> None:
+def test_where_nothing_failed_the_cost_of_slow_units_is_reported() -> None:
     some = failing(0, 0)
     slow = replace(some, failed={"f.yaml": Failed(0, 0, 0, 12.34)})
     told = notes(slow)
@@ -651,7 +653,7 @@ def test_what_slow_units_cost_is_told_in_place_of_failures_that_were_none() -> N
     assert told[1].startswith("Lost to failures in a run")
 
 
-def test_of_many_variants_those_that_lose_least_and_most_are_told() -> None:
+def test_of_many_variants_those_that_lose_least_and_most_are_listed() -> None:
     some = failing(2, 1.0)
     failed = {f"v{lost}": Failed(1, 1, lost) for lost in (5.0, 9.0, 2.0, 7.0, 6.0)}
     told = notes(replace(some, failed=failed, parts={}))[0]
@@ -698,7 +700,7 @@ def test_the_command_knows_what_failed(artist, tmp_path: Path) -> None:
 ASKED = ("compare", "--trace", "tiny-batch", "--racks", "1", "--policies", "fifo,las")
 
 
-def test_three_lines_could_be_sent_and_the_rest_is_behind_all(artist) -> None:
+def test_three_lines_stand_alone_and_all_prints_the_rest(artist) -> None:
     ran = artist(*ASKED)
     world, best, *_ = ran.stdout.splitlines()
     assert world.startswith("# fabric a100, measured: ")
@@ -715,7 +717,7 @@ def test_three_lines_could_be_sent_and_the_rest_is_behind_all(artist) -> None:
 
 @pytest.mark.slow
 def test_where_eight_orders_leave_something_undecided_there_are_sixteen(artist) -> None:
-    """And the intervals are wider, since one looked twice."""
+    """The intervals are wider, too, since the data were looked at twice."""
     told = json.loads(artist(*ASKED[:3], *ASKED[3:], "--format", "json").stdout)
     assert (len(told["replicates"]), told["level"]) == (8, 0.975)
     noisy = ("compare", "--racks", "1", "--jobs", "60", "--policies", "dally,las,fifo-backfill")

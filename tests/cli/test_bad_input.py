@@ -134,7 +134,7 @@ def test_any_command_refuses_in_one_line_and_before_it_begins(
     assert told in ran.stderr
 
 
-def test_what_may_be_given_twice_still_may(artist) -> None:
+def test_repeatable_options_may_be_given_twice(artist) -> None:
     several = ("--set", "racks=2", "--set", "jobs=2", "--quiet", "--quiet")
     assert artist("sim", "--trace", "tiny-batch", *several).returncode == 0
 
@@ -213,6 +213,6 @@ def _expect(ran, code: int, words: list[str]) -> None:
 @pytest.mark.parametrize(
     ("option", "remedy"), [("--polcy", "did you mean --policy?"), ("--zzz", "--help lists all")]
 )
-def test_an_option_that_there_is_not_ends_with_one_sentence(artist, option, remedy) -> None:
+def test_an_unknown_option_ends_with_one_sentence(artist, option, remedy) -> None:
     ran = artist("sim", option, "las", code=2)
     assert ran.stderr == f"artist: error: no option '{option}': {remedy}\n"

@@ -185,7 +185,9 @@ MISTAKES = [
 
 
 @pytest.mark.parametrize(("more", "words"), MISTAKES, ids=lambda value: str(value)[:40])
-def test_each_mistake_has_its_sentence(artist, folder: Path, more: list[str], words: str) -> None:
+def test_each_mistake_has_its_own_message(
+    artist, folder: Path, more: list[str], words: str
+) -> None:
     own = ("latency", "--model", "vgg11", "--placement", "8/8@1,9", "--fabric", "one-uplink.yaml")
     done = artist(*own, *more)
     # A file that cannot be read is data, anything else usage.

@@ -37,7 +37,7 @@ def test_runs_that_a_budget_left_out_are_counted(whole: Comparison) -> None:
     assert long.endswith("(2 of 8 permutations); one run alone took 4 min.")
 
 
-def test_a_budget_that_cut_nothing_is_not_told(whole: Comparison) -> None:
+def test_a_budget_that_cut_nothing_is_not_mentioned(whole: Comparison) -> None:
     assert (whole.runs_made, whole.replicates_asked) == (4, 2)
     cut = replace(whole, replicates_asked=8)
     assert what_a_budget_cut(whole, over(), 240) == []
@@ -53,7 +53,7 @@ def test_a_budget_that_cut_nothing_is_not_told(whole: Comparison) -> None:
         (20.0, "; about 20 s left"),
     ],
 )
-def test_no_line_tells_more_time_than_a_budget_leaves(left_s: float | None, words: str) -> None:
+def test_no_line_predicts_more_time_than_a_budget_leaves(left_s: float | None, words: str) -> None:
     told = RunsDone(foretold=lambda: left_s, budget=TimeBudget("90s"))
     told(4, 24)
     assert told.words() == f"4 of 24 runs done{words}"
@@ -66,7 +66,7 @@ def test_no_line_tells_more_time_than_a_budget_leaves(left_s: float | None, word
 
 
 @pytest.mark.parametrize(("budget", "count"), [("1h", 1), ("10s", 0)])
-def test_the_time_of_all_runs_is_told_only_if_they_will_begin(
+def test_the_time_of_all_runs_is_predicted_only_if_they_will_begin(
     budget: str, count: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     now_s = 0.0

@@ -37,7 +37,7 @@ def shown(capsys: pytest.CaptureFixture[str], policies: list[str], permutations:
     return capsys.readouterr().out
 
 
-def test_free_preemptions_are_told_once_per_comparison(capsys) -> None:
+def test_free_preemptions_are_mentioned_once_per_comparison(capsys) -> None:
     assert shown(capsys, ["fifo", "las", "srtf"]).count(FREE_PREEMPTIONS) == 1
 
 
@@ -48,7 +48,7 @@ def test_preemptions_that_cost_or_do_not_occur_are_not_called_free(capsys, polic
 
 
 @pytest.mark.parametrize(("restart", "told"), [((), 1), (("--set", "restart_s=30"), 0)])
-def test_a_run_tells_that_its_preemptions_are_free(artist, restart, told: int) -> None:
+def test_a_run_says_that_its_preemptions_are_free(artist, restart, told: int) -> None:
     sizes = ("--racks", "1", "--machines-per-rack", "2", "--backend", "none")
     ran = artist("sim", "--trace", "tiny-batch", *sizes, "--policy", "las", *restart)
     assert (ran.returncode, ran.stdout.count(FREE_PREEMPTIONS)) == (0, told)
@@ -60,7 +60,7 @@ def test_one_run_with_a_cost_is_enough() -> None:
     calm = {**free, "preemptions": 0}
     assert [preempts_freely([one]) for one in (free, moved, calm)] == [True, True, False]
     assert not preempts_freely([free, {**moved, "preemption_cost_gpu_s": 1.0}])
-    # Parts of iterations that are lost are no restarts.
+    # Lost parts of iterations are not restarts.
     assert preempts_freely([{**free, "preemption_cost_gpu_s": 2.9}])
 
 
@@ -88,7 +88,9 @@ def test_one_run_with_a_cost_is_enough() -> None:
         ("racks", {"": 1.0, "x2": 4.0}, "With racks=x2 the makespan is 4 times that as given"),
     ],
 )  # fmt: skip
-def test_more_that_makes_things_much_worse_is_told(setting, by_value, told) -> None:
+def test_more_of_a_setting_that_makes_things_much_worse_is_reported(
+    setting, by_value, told
+) -> None:
     means = [({setting: value} if value else {}, mean) for value, mean in by_value.items()]
     said = more_is_worse("makespan", means)
     assert said.startswith(told) and bool(said) == bool(told)
@@ -105,7 +107,7 @@ def test_only_more_gpus_spread_jobs_and_only_where_nothing_keeps_them_together()
     assert said("fabric.rack.bandwidth", "1Gbit/s", "2Gbit/s").endswith("bandwidth=1Gbit/s.")
 
 
-def test_a_policy_that_waits_for_close_gpus_is_not_told_to() -> None:
+def test_no_advice_to_wait_for_close_gpus_where_the_policy_does() -> None:
     together = {"placement": "consolidate-or-wait"}
     assert spreads_jobs("analytical", "las", {"placement": "any"})
     assert not spreads_jobs("none", "las", {})
@@ -114,7 +116,7 @@ def test_a_policy_that_waits_for_close_gpus_is_not_told_to() -> None:
     assert not spreads_jobs("analytical", "dally", {})
 
 
-def test_of_two_settings_the_worst_pair_is_told_with_what_differs() -> None:
+def test_with_two_settings_the_worst_pair_is_named_with_what_differs() -> None:
     racks, twice = {"racks": "+2"}, {"fabric.rack.bandwidth": "x2"}
     both = [({}, 1.0), (twice, 1.1), (racks, 3.0), ({**racks, **twice}, 4.0)]
     told = "With racks=+2, bandwidth=x2 the makespan is 4 times that as given: where more GPUs"
@@ -125,7 +127,7 @@ def test_of_two_settings_the_worst_pair_is_told_with_what_differs() -> None:
     assert not more_is_worse("makespan", of_a_policy)
 
 
-def test_a_sweep_and_a_comparison_tell_it(artist, tmp_path) -> None:
+def test_sweeps_and_comparisons_warn_where_more_is_worse(artist, tmp_path) -> None:
     """Two jobs of two GPUs and a rack of one machine of three: a second rack splits a job."""
     (tmp_path / "t.csv").write_text(
         "job_id,arrival_s,gpus,model,iterations,compute_s\n"
@@ -188,7 +190,7 @@ def test_surely_says_what_so_few_runs_may_not_show(capsys) -> None:
     assert told in capsys.readouterr().out.replace("\n", " ")
 
 
-def test_an_oracle_that_loses_to_a_rule_is_told(capsys) -> None:
+def test_an_oracle_that_loses_to_a_rule_is_reported(capsys) -> None:
     """Placement decides on `dally2025`: policies that pack into whatever is free lose to Dally."""
     scenario = Scenario(trace="sensetime-batch-500", fabric="dally2025", racks=2, jobs=120)
     made = compare(scenario, ["dally", "sjf"], seeds=1, permutations=6)
@@ -206,7 +208,7 @@ DRAW = "All of this holds for one draw of the trace; --seeds 8 tests other draws
 POISSON = "--arrivals poisson:JOBS_PER_HOUR --seeds 8"
 
 
-def test_one_draw_of_a_trace_is_said_to_be_one(capsys) -> None:
+def test_a_result_from_a_single_draw_says_so(capsys) -> None:
     drawn = {"trace": "sensetime-batch-500", "racks": 2, "machines_per_rack": 8, "jobs": 8}
     assert DRAW in shown(capsys, ["fifo", "las"], **drawn)
     assert DRAW not in shown(capsys, ["fifo", "las"])  # a file
@@ -236,7 +238,7 @@ def test_four_permutations_are_too_few_to_call_anything_exact(capsys) -> None:
 
 
 def test_drawn_arrivals_are_drawn_anew_by_more_seeds(capsys) -> None:
-    """The way out of one draw is other seeds, not other arrivals."""
+    """The remedy for a single draw is more seeds, not other arrivals."""
     text = shown(
         capsys, ["las", "fifo"], permutations=5, trace="tiny-poisson", arrivals="poisson:0.1"
     )
@@ -267,8 +269,8 @@ def test_where_all_policies_know_run_times_none_is_singled_out(capsys) -> None:
     assert "\nAll of these know the run times of all jobs, as no real scheduler does.\n" in text
 
 
-def test_what_is_undecided_comes_with_what_to_ask_next(capsys) -> None:
-    """Only the policies in doubt are asked again, with as many permutations as they need."""
+def test_an_undecided_result_suggests_the_next_command(capsys) -> None:
+    """Only the undecided policies are run again, with as many permutations as they need."""
     text = shown(capsys, ["las", "tiresias", "themis"], permutations=5)
     more = re.search(
         r"undecided against las \(about (\d+) more permutations? would probably settle it\)", text

@@ -98,7 +98,7 @@ def test_the_plot(artist, tmp_path: Path) -> None:
         (("--pattern", "3:1:1", "--plot", "x.xyz"), "cannot be written"),
     ],
 )
-def test_bad_input_is_one_sentence(artist, arguments: tuple[str, ...], words: str) -> None:
+def test_bad_input_ends_in_one_sentence(artist, arguments: tuple[str, ...], words: str) -> None:
     ran = artist("circle", *arguments, code=2)
     assert ran.stdout == ""
     assert words in ran.stderr
@@ -128,7 +128,7 @@ def test_up_is_a_ring_at_the_rate_of_the_link(workers: int) -> None:
     assert alone.up_s < alone.iteration_s
 
 
-def test_a_backend_s_refusal_is_told() -> None:
+def test_a_refusal_of_the_backend_is_reported() -> None:
     with pytest.raises(ArtistError):
         jobs_of("vgg16:2", [], 50.0, "nonsense")
 

@@ -1,4 +1,4 @@
-"""What `artist compare` and `artist sweep` print and write."""
+"""Do `artist compare` and `artist sweep` print and write what they should?"""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def test_a_long_sweep_says_where_the_rest_is(artist, tmp_path: Path) -> None:
     assert told in shown
 
 
-def test_an_unknown_grid_key_is_one_sentence(artist, tmp_path: Path) -> None:
+def test_an_unknown_grid_key_ends_in_one_sentence(artist, tmp_path: Path) -> None:
     (tmp_path / "e.yaml").write_text("name: e\nversion: 1\ngrid:\n  polcy: [fifo]\n")
     result = artist("sweep", "e.yaml", "--out", "o")
     assert result.stderr == (
@@ -226,7 +226,7 @@ def test_the_command_gives_each_world_what_a_comparison_there_gives(artist, tmp_
     assert (tmp_path / "worlds.csv").read_text().startswith("world,metric,unit,policy")
 
 
-def test_rows_of_kept_runs_tell_traces_of_one_name_apart(artist, tmp_path: Path) -> None:
+def test_rows_of_kept_runs_distinguish_traces_of_one_name(artist, tmp_path: Path) -> None:
     for folder, arrivals in (("a", (0, 5)), ("b", (0, 9))):
         (tmp_path / folder).mkdir()
         rows = "".join(f"{at},{at},1,resnet50,9,1\n" for at in arrivals)
@@ -238,7 +238,7 @@ def test_rows_of_kept_runs_tell_traces_of_one_name_apart(artist, tmp_path: Path)
         assert [one["trace"] for one in csv.DictReader(file)] == ["a/t.csv", "b/t.csv"]
 
 
-def test_rows_of_kept_runs_tell_in_which_world_and_with_which_settings(artist, tmp_path) -> None:
+def test_rows_of_kept_runs_name_their_world_and_settings(artist, tmp_path) -> None:
     asked = ("compare", "--trace", "tiny-batch", "--racks", "1", "--backend", "none")
     asked += ("--policies", "las", "--vary", "policy.lease_s=600,3600", "--permutations", "2")
     printed = artist(*asked, "--across", "t4,a100", "--out", "o", "--format", "json").stdout

@@ -1,4 +1,4 @@
-"""`artist sim --contention`: what a user asks, sees and may get wrong."""
+"""Does `artist sim --contention` report what contention costs, and refuse mistakes?"""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def arguments(*more: str) -> list[str]:
     return ["sim", *fabric, "--trace", "trace.csv", *cluster, *more, "--quiet"]
 
 
-def test_a_run_tells_what_contention_cost(artist, folder: Path) -> None:
+def test_a_run_reports_the_cost_of_contention(artist, folder: Path) -> None:
     ran = artist(*arguments("--contention", "mean", "--out", "run", "--links")[:-1], code=0)
     summary = json.loads((folder / "run" / "summary.json").read_text())
     longer = f"each ran {100 * summary['contention_slowdown_mean']:.2f} % longer on average, "
@@ -60,7 +60,7 @@ def test_a_run_tells_what_contention_cost(artist, folder: Path) -> None:
     assert json.loads((folder / "run" / "manifest.json").read_text())["scenario"]["contention"]
 
 
-def test_a_job_alone_is_not_said_to_lose_time_to_others(artist, tmp_path: Path) -> None:
+def test_a_lone_job_is_not_said_to_lose_time_to_others(artist, tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text(
         "job_id,arrival_s,gpus,model,iterations,compute_s\nx,0,12,vgg16,1000,0.005\n"
     )
@@ -88,7 +88,7 @@ def test_a_job_alone_is_not_said_to_lose_time_to_others(artist, tmp_path: Path) 
         assert "own full uplinks" in artist("explain", word, code=0).stdout
 
 
-def test_without_contention_nothing_is_new(artist, folder: Path) -> None:
+def test_without_contention_the_output_is_unchanged(artist, folder: Path) -> None:
     for out, more in (("one", ()), ("two", ("--contention", "none"))):
         assert artist(*arguments("--out", out, *more)).returncode == 0
     for file in ("jobs.parquet", "placements.parquet", "timeline.parquet", "waits.parquet"):
@@ -128,7 +128,7 @@ def test_the_same_bytes_whatever_the_hash_seed(artist, folder: Path, model: str)
         (("--links", "--backend", "none"), 2, "--links: backend none has no communication"),
     ],
 )
-def test_what_a_user_may_get_wrong(
+def test_mistakes_about_contention_are_refused_in_a_sentence(
     artist, folder: Path, more: tuple[str, ...], code: int, said: str
 ) -> None:
     (folder / "pairs.csv").write_text("model,beside,slowdown\nvgg11,vgg11,1.2\n")
@@ -146,7 +146,7 @@ def test_links_need_a_run_directory(artist, folder: Path) -> None:
     assert "add --out DIR" in " ".join((ran.stdout + ran.stderr).split())
 
 
-def test_it_is_swept_as_any_key(folder: Path) -> None:
+def test_contention_is_swept_like_any_key(folder: Path) -> None:
     (folder / "grid.yaml").write_text(
         "name: grid\nversion: 1\nbase: {trace: tiny-poisson}\ngrid: {contention: [none, mean]}\n"
     )

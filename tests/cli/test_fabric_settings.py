@@ -122,7 +122,7 @@ ELSEWHERE = (
         ),
     ],
 )
-def test_a_calibration_of_another_fabric_is_told(artist, trace: Path, command) -> None:
+def test_a_calibration_of_another_fabric_is_pointed_out(artist, trace: Path, command) -> None:
     asked = (*command, "--calibration", "dally2025-table1")
     other = ["hgx-h100" if word == "dally2025" else word for word in asked]
     assert ELSEWHERE in artist(*other).stdout.replace("\n", " ")
@@ -192,7 +192,7 @@ def test_each_mistake_ends_with_a_sentence(artist, arguments: tuple[str, ...], w
 # -- sweeps ----------------------------------------------------------------------------
 
 
-def test_a_sweep_tells_its_fabrics_apart(trace: Path, tmp_path: Path) -> None:
+def test_a_sweep_distinguishes_its_fabrics(trace: Path, tmp_path: Path) -> None:
     base = {"trace": str(trace), "racks": 2, "machines_per_rack": 1, "policy": "fifo"}
     base["fabric"] = "dally2025"
     grid = {"fabric.network.bandwidth": ["1Gbit/s", "400Gbit/s"]}
@@ -213,7 +213,7 @@ def test_a_sweep_tells_its_fabrics_apart(trace: Path, tmp_path: Path) -> None:
 
 
 def test_inputs_of_a_changed_fabric_are_its_own() -> None:
-    """Else a resumed sweep would compare a run with the digests of another fabric."""
+    """Otherwise a resumed sweep would compare a run with the digests of another fabric."""
     plain = library.Scenario(trace="tiny-batch", fabric="dally2025")
     slow = plain.model_copy(update={"fabric_options": library.Scenario(
         fabric_options={"network": {"bandwidth": "1Gbit/s"}}
@@ -334,7 +334,7 @@ def test_links_that_connections_are_put_on_are_explained(artist) -> None:
     assert "takes one of" not in artist("explain", "leaf-spine").stdout
 
 
-def test_a_fabric_that_contradicts_itself_is_told_by_doctor(artist, tmp_path: Path) -> None:
+def test_doctor_reports_a_fabric_that_contradicts_itself(artist, tmp_path: Path) -> None:
     folder = tmp_path / "astra_configs" / "fabrics"
     folder.mkdir(parents=True)
     text = HGX_H100.read_text().replace("rate_gib_per_s: 50", "rate_gib_per_s: 5", 1)
@@ -365,7 +365,7 @@ def test_a_run_on_an_oversubscribed_fabric(artist, fabric: str, more: list[str])
     assert "makespan" in done.stdout
 
 
-def test_an_outer_level_with_more_bandwidth_is_told_with_its_source(artist) -> None:
+def test_an_outer_level_with_more_bandwidth_is_reported_with_its_source(artist) -> None:
     shown = artist("explain", "dally2025").stdout
     assert (
         "Level network has more bandwidth than rack inside it, and a hop takes 50 us there" in shown

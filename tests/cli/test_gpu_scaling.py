@@ -39,7 +39,7 @@ def test_each_row_is_the_answer_on_the_closest_gpus(artist) -> None:
             )
 
 
-def test_goodput_takes_the_best_batch_and_ends_where_it_feeds_no_more(
+def test_goodput_takes_the_best_batch_and_ends_where_it_feeds_no_more_gpus(
     artist, tmp_path: Path
 ) -> None:
     (tmp_path / "ours.yaml").write_text(GOODPUT)
@@ -52,7 +52,7 @@ def test_goodput_takes_the_best_batch_and_ends_where_it_feeds_no_more(
     late = [*csv.DictReader(io.StringIO(artist(*asked, "--progress", "0.5").stdout))]
     # All noise: every sample counts, in the largest batches: 8 passes of 128.
     assert float(late[0]["goodput_per_s"]) == pytest.approx(128 / 1.38)
-    # One model: the file's. Nothing of the fabric's stands beside it.
+    # All numbers come from the goodput file; none of the fabric stands beside them.
     assert not {"iteration_s", "comm_s"} & {*first}
     speedups = [float(row["speedup"]) for row in (first, sixteen)]
     assert speedups == pytest.approx([1, float(sixteen["goodput_per_s"]) / (64 / 0.74)])
@@ -171,7 +171,7 @@ def test_every_row_says_where_the_iteration_goes(artist) -> None:
     assert [line.split("\t")[0] for line in table[1:3]] == ["4", "8"]
 
 
-def test_counts_into_which_the_axes_do_not_divide_are_left_out_and_said(artist) -> None:
+def test_counts_that_the_axes_do_not_divide_are_left_out_and_reported(artist) -> None:
     asked = ("latency", "--model", "llama2-7b@tensor=3,pipeline=2", "--format", "json", "--gpus")
     alone, some = artist(*asked, "12,24", code=0), artist(*asked, "8,12,16,24", code=0)
     assert (some.stdout, alone.stderr) == (alone.stdout, "")
@@ -181,7 +181,7 @@ def test_counts_into_which_the_axes_do_not_divide_are_left_out_and_said(artist) 
     assert (none.returncode, reason in none.stderr, none.stdout) == (2, True, "")
 
 
-def test_a_model_that_runs_divide_otherwise_is_said_with_what_to_ask(artist) -> None:
+def test_a_model_that_runs_divide_differently_is_reported_with_the_option(artist) -> None:
     for where in (("--placement", "8,8"), ("--gpus", "8,16")):
         told = artist("latency", "--model", "llama2-70b", *where, code=0).stdout
         said = re.search(

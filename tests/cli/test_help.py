@@ -1,4 +1,4 @@
-"""Is help where people look for it?"""
+"""Is help found where people look for it?"""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ from artist.settings import assign
         ("metrics", "makespan_s"),
     ],
 )
-def test_list(artist, what: str, expected: str) -> None:
+def test_every_kind_of_thing_can_be_listed(artist, what: str, expected: str) -> None:
     assert expected in artist("list", what).stdout
     rows = json.loads(artist("list", what, "--format", "json").stdout)
     assert expected in {row["id"] for row in rows}
@@ -240,7 +240,7 @@ def test_the_code_of_a_cause_has_the_meaning_of_its_words(capsys) -> None:
         ("mean", "contention mean", "artist sim --contention mean"),
     ],
 )
-def test_a_listed_name_is_explained_with_the_command_that_tells_more(
+def test_a_listed_name_is_explained_with_the_command_that_shows_more(
     name: str, title: str, more: str, capsys
 ) -> None:
     explain([name])

@@ -68,7 +68,7 @@ WRITES = {
 }  # fmt: skip
 
 LONG = {"reproduce --out", "report --figures"}
-# These write nothing, or only what is nobody's: the cache.
+# These write nothing, or only the cache, which holds nothing of a user's.
 READERS = frozenset({"why", "list", "doctor", "explain", "schema", "astra", "cache", "forecast"})
 # Tested below, in test_policy.py, or with what they need (tests/rl, test_place_data.py): two need
 # torch, one a warehouse, two a recorded Slurm, and one would replace a program of the user.
@@ -91,7 +91,7 @@ def inputs(artist, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "case", [pytest.param(x, marks=[pytest.mark.slow] * (x in LONG)) for x in WRITES]
 )
-def test_what_is_there_is_replaced_only_if_asked(artist, tmp_path: Path, case: str) -> None:
+def test_an_existing_output_is_replaced_only_if_asked(artist, tmp_path: Path, case: str) -> None:
     command, name = WRITES[case]
     if "--plot" in command or "--figures" in command:
         pytest.importorskip("matplotlib")
@@ -113,7 +113,7 @@ def contents(target: Path) -> dict[str, tuple[bytes, int]]:
     return {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in files}
 
 
-def test_a_measurement_is_not_measured_over_another(artist, tmp_path: Path) -> None:
+def test_a_measurement_does_not_replace_another(artist, tmp_path: Path) -> None:
     (tmp_path / "m").mkdir()
     (tmp_path / "m" / "layers.csv").write_text("mine")
     done = artist("measure", "--model", "vgg11", "--out", "m", code=2)

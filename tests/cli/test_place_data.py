@@ -53,7 +53,7 @@ def test_json_has_the_chief_numbers_and_out_a_plan(artist, warehouse: Path, tmp_
         (("--set", "days"), "--set 'days': expected KEY=VALUE"),
     ],
 )
-def test_a_wrong_option_is_one_sentence(
+def test_a_wrong_option_ends_in_one_sentence(
     artist, tmp_path: Path, arguments: tuple[str, str], words: str
 ) -> None:
     ran = artist("place-data", tmp_path, *arguments, code=2)

@@ -1,4 +1,4 @@
-"""Do tables show what they were given?"""
+"""Do printed tables show their cells unchanged, with units, plurals and medians?"""
 
 from __future__ import annotations
 

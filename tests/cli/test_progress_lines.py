@@ -50,7 +50,7 @@ def test_quiet_commands_say_nothing(monkeypatch, capsys) -> None:
 @pytest.mark.parametrize(
     ("done", "words"), [(0.05, ""), (0.1, "; about 90 s left"), (0.5, "; about 10 s left"), (1, "")]
 )
-def test_the_time_left_is_told_from_a_tenth_on(done: float, words: str) -> None:
+def test_the_time_left_is_shown_from_a_tenth_on(done: float, words: str) -> None:
     assert time_left(done, 10.0) == words
 
 
@@ -133,7 +133,7 @@ def test_a_tenth_of_a_comparison_foretells_its_time_within_30_percent(
     assert told[-1] == pytest.approx(1, abs=0.01)
 
 
-def test_runs_that_were_there_take_no_time() -> None:
+def test_reused_runs_count_as_no_time() -> None:
     runner = _Clocked([0.0, 0.0, 5.0, 5.0, 5.0, 5.0], 1, start_s=0.0)
     times = RunTimeEstimator(1, lambda: runner.now_s)
     told = []
@@ -164,13 +164,15 @@ def test_the_share_of_a_simulations_work_rises_from_none_to_all() -> None:
         ({}, ""),
     ],
 )
-def test_what_takes_a_hundred_times_as_long_is_told_once(settings: dict, words: str) -> None:
+def test_settings_that_take_a_hundred_times_as_long_are_announced_once(
+    settings: dict, words: str
+) -> None:
     told = slow_settings([Scenario(**settings), Scenario(**settings)], times=4)
     assert len(told) == bool(words)
     assert words in "".join(told)
 
 
-def test_what_takes_seconds_is_not_called_slow() -> None:
+def test_runs_that_take_seconds_are_not_called_slow() -> None:
     scattered = {"contention": "phase", "policy_options": {"placement": "any"}}
     few = Scenario(**scattered, jobs=2)
     assert not slow_settings([few])
@@ -185,8 +187,8 @@ def test_durations_are_rough(seconds: float, words: str) -> None:
     assert duration(seconds) == words
 
 
-def test_no_time_is_told_while_nothing_is_done(capsys) -> None:
-    """All runs so far were there already."""
+def test_no_time_is_predicted_while_nothing_is_done(capsys) -> None:
+    """All runs so far were reused."""
     shown: list[tuple[int, int]] = []
     told = forecast(lambda *both: shown.append(both), RunTimeEstimator(1), workers=1)
     told(0, 0)

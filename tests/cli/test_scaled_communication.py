@@ -42,7 +42,9 @@ def trace(tmp_path: Path) -> Path:
         ("sweep", "grid.yaml", "--out", "out"),
     ],
 )
-def test_every_command_says_it_once(artist: Run, tmp_path: Path, command: tuple[str, ...]) -> None:
+def test_every_command_mentions_scaled_communication_once(
+    artist: Run, tmp_path: Path, command: tuple[str, ...]
+) -> None:
     (tmp_path / "grid.yaml").write_text(
         "name: s\nversion: 1\nbase: {trace: t.csv, fabric: a100, racks: 3, machines_per_rack: 2, "
         "gpus_per_machine: 1}\ngrid: {policy: [fifo, las], permutation: [0, 1]}\n"
@@ -64,7 +66,7 @@ def test_every_command_says_it_once(artist: Run, tmp_path: Path, command: tuple[
         (ROWS, ("--fabric", "a100", "--set", "goodput=g.yaml")),
     ],
 )
-def test_nothing_is_said_where_the_steps_are_meant(
+def test_nothing_is_mentioned_where_the_steps_are_intended(
     artist: Run, trace: Path, rows: str, options: tuple[str, ...]
 ) -> None:
     trace.write_text(rows)

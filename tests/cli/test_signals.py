@@ -158,7 +158,7 @@ def test_an_interrupted_comparison_says_how_many_runs_are_done(tmp_path: Path) -
         text=True,
     )
     for line in process.stderr:
-        if "80 runs on 1 worker" in line:  # told when two runs are done
+        if "80 runs on 1 worker" in line:  # printed when two runs are done
             break
     process.send_signal(signal.SIGINT)
     _, stderr = process.communicate(timeout=60)
@@ -211,7 +211,7 @@ main()
 
 @pytest.mark.parametrize("format_", ["table", "json"])
 @pytest.mark.parametrize(("runs_done", "complete"), [(13, 6), (9, 0), (0, 0)])
-def test_a_comparison_that_is_interrupted_tells_what_it_has(
+def test_an_interrupted_comparison_prints_what_it_has(
     tmp_path: Path, runs_done: int, complete: int, format_: str
 ) -> None:
     asked = "compare --racks 1 --trace tiny-batch --policies fifo,las --workers 1 --format"
@@ -241,7 +241,7 @@ def test_a_comparison_that_is_interrupted_tells_what_it_has(
         assert "JCT mean" in ran.stdout.splitlines()[1]
 
 
-def test_nothing_is_told_where_the_terminal_is_gone() -> None:
+def test_nothing_is_printed_once_the_terminal_is_gone() -> None:
     from artist.cli.interruption import Interrupted
 
     assert not Interrupted(signal.SIGHUP).is_read

@@ -178,7 +178,7 @@ def test_a_scenario_file_is_read_and_flags_override_it(artist, tmp_path: Path) -
         ("policy_options: {lease_ss: 9}", "s.yaml:2: policy dally: unknown setting 'lease_ss'"),
     ],
 )
-def test_a_wrong_name_in_a_scenario_file_is_told_with_its_line(
+def test_a_wrong_name_in_a_scenario_file_is_reported_with_its_line(
     artist, tmp_path: Path, line: str, words: str
 ) -> None:
     (tmp_path / "s.yaml").write_text(f"racks: 1\n{line}\n")
@@ -200,7 +200,7 @@ def test_an_irregular_cluster_is_given_as_nested_lists(artist, tmp_path: Path) -
 
 @pytest.mark.parametrize("flag", ["--racks", "--machines-per-rack", "--gpus-per-machine"])
 def test_a_flag_that_contradicts_the_tree_is_refused(artist, tmp_path: Path, flag: str) -> None:
-    """Also where it is the default: two descriptions of the cluster are one too many."""
+    """Even the default value is refused: the cluster must not be described twice."""
     (tmp_path / "s.yaml").write_text("tree: [[[4, 4]]]\ntrace: tiny-batch\n")
     ran = artist("sim", "s.yaml", flag, "8", code=2)
     assert f"{flag[2:].replace('-', '_')}=8; leave one of the two out" in ran.stderr
@@ -266,7 +266,7 @@ def test_jobs_that_can_be_over_at_once_have_no_bound_to_compare_with(artist, tmp
     assert "lower bound" not in ran.stdout
 
 
-def test_reads_from_other_regions_are_told_where_there_is_no_network(artist, tmp_path) -> None:
+def test_reads_from_other_regions_are_reported_without_a_network(artist, tmp_path) -> None:
     (tmp_path / "regions.yaml").write_text(
         "name: two\nsummary: two regions\nfabric: hgx-h100\nlevels: [region, machine]\n"
         "wide_area: {bandwidth: 8Gbit/s, latency: 0ns, source: a test}\ntree:\n"

@@ -52,7 +52,7 @@ def shown(capsys: pytest.CaptureFixture[str], **settings: object) -> dict[str, d
         (2.5, "250"),
     ],
 )
-def test_no_share_but_all_is_100_percent(share: float, said: str) -> None:
+def test_only_a_whole_share_is_100_percent(share: float, said: str) -> None:
     assert percent(share) == said
 
 
@@ -74,13 +74,13 @@ def test_times_are_in_units_of_people_and_shares_in_percent(capsys) -> None:
 
 
 def test_a_figure_that_repeats_another_is_left_out(capsys) -> None:
-    """Iterations that jobs keep differ from all only where they lose some."""
+    """Kept iterations differ from all iterations only where jobs lose some."""
     assert "comm_kept_mean" not in shown(capsys)["a job's time"]
     losing = shown(capsys, failures="meta-rsc", trace="tiny-poisson", racks=2, seed=1)
     assert "outages" in losing["failures"]
     names = [name for group in losing.values() for name in group]
     assert len(names) == len(set(names))
-    assert "comm_time_share" not in names  # it weighs jobs otherwise than `communication`
+    assert "comm_time_share" not in names  # it weighs jobs differently from `communication`
 
 
 def test_slowdowns_by_others_are_shown_only_under_contention(artist, tmp_path, capsys) -> None:
@@ -146,7 +146,7 @@ def test_a_table_of_pairs_without_effect_says_where_they_could_have_met(
     assert f"{words} {told}" in artist(*asked, "--fabric", "a100", *more).stdout
 
 
-def test_the_mean_wait_of_each_tenant_is_told_the_longest_first() -> None:
+def test_mean_waits_of_tenants_are_listed_longest_first() -> None:
     waits_s = [3600.0, 7200.0, 0.0, 0.0]
     tenants = {"tenant": ["a", "b", "c", "cancelled"], "queue_delay_mean_s": waits_s}
     assert tenants_sentence(tenants, {"tenant": ["a", "b", "c", "c"]}) == (
@@ -158,7 +158,7 @@ def test_the_mean_wait_of_each_tenant_is_told_the_longest_first() -> None:
     assert told.endswith(" and 2 other tenants less.")
 
 
-def test_without_jobs_of_tenants_no_wait_is_told() -> None:
+def test_without_jobs_of_tenants_no_mean_wait_is_listed() -> None:
     idle = {"tenant": ["a"], "queue_delay_mean_s": [0.0]}
     assert tenants_sentence(idle, {"tenant": []}) == ""
 
@@ -172,7 +172,7 @@ def test_without_jobs_of_tenants_no_wait_is_told() -> None:
     ],
 )
 @pytest.mark.parametrize("command", ["sim", "compare"])
-def test_jobs_without_a_tenant_are_told_where_quotas_are(
+def test_jobs_without_a_tenant_are_mentioned_where_quotas_are(
     artist, tmp_path, command: str, tenants: tuple[str, str], words: str
 ) -> None:
     (tmp_path / "t.csv").write_text(
@@ -232,7 +232,7 @@ def test_what_jobs_lose_is_a_share_of_each_ones_time_not_of_all() -> None:
     )
 
 
-def test_the_seconds_that_auto_comes_to_are_told() -> None:
+def test_the_interval_that_auto_chooses_is_shown() -> None:
     # Each machine of meta-rsc fails 6.5 times in 1,000 days, and jobs lie on one or two.
     settings = {"racks": 1, "trace": "tiny-batch", "jobs": 3, "failures": "meta-rsc"}
     scenario = Scenario.model_validate(
@@ -271,7 +271,7 @@ def test_planned_outages_alone_call_for_no_checkpoints(tmp_path) -> None:
     assert told == "Checkpoints (auto): none, since nothing fails at random."
 
 
-def test_nothing_is_told_of_auto_where_jobs_state_their_intervals(tmp_path) -> None:
+def test_auto_is_not_mentioned_where_jobs_state_their_intervals(tmp_path) -> None:
     (tmp_path / "own.csv").write_text(
         "job_id,arrival_s,gpus,model,iterations,compute_s,checkpoint_interval_s,checkpoint_cost_s\n"
         "a,0,8,resnet50,1000,1,50,5\n"

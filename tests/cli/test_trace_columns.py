@@ -1,4 +1,4 @@
-"""Traces with their own columns on the command line: what is read, and what is reported."""
+"""Are traces with columns of their own read, and do commands report what they did?"""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_an_unknown_model_names_the_flags(artist) -> None:
 
 @pytest.mark.parametrize("command", ["sim", "compare", "sweep"])
 def test_models_drawn_at_random_are_reported_first_whatever_follows(artist, own, command) -> None:
-    """The note is there before the command ends, well or not."""
+    """The note is printed before the command ends, whether or not it succeeds."""
     note = "trace jobs: models are drawn at random: model that the catalogue lacks (SqueezeNet"
     flags = (*FLAGS, "--model-rule", "uniform", "--quiet")
     if command == "sweep":
@@ -172,7 +172,7 @@ def test_the_proposal_for_look_alikes_reads_the_file(artist, own: Path) -> None:
             "model=Network",
             "submit_time=h,duration=h",
         ),
-        (  # of nothing else could the last column hold the duration
+        (  # the last column can be nothing but the duration
             "id,submitted,n_gpus,busy (min),net\na,2025-03-01,8,120,vgg11\n",
             "job_id=id,submit_time=submitted,num_gpus=n_gpus,duration=busy (min),model=net",
             "submit_time=date,duration=min",
@@ -321,7 +321,7 @@ def test_axes_that_a_run_refuses_are_not_called_valid(artist, own: Path) -> None
     assert refusal in artist("sim", "--trace", "x.csv", code=3).stderr
 
 
-def test_stats_tell_the_axes_that_runs_take_for_published_models(artist, own: Path) -> None:
+def test_stats_show_the_axes_that_runs_take_for_published_models(artist, own: Path) -> None:
     header = "job_id,arrival_s,gpus,model,iterations,compute_s\n"
     (own / "llm.csv").write_text(f"{header}a,0,64,gpt3-175b,9,1\nb,0,8,vgg11,9,1\n")
     told = "parallelism of 1 job, smaller than published: gpt3-175b@pipeline=8"
@@ -397,7 +397,7 @@ def test_lengths_with_colons_are_a_unit_and_a_bad_cell_is_shown_a_good_one(
         assert expected in ran.stderr
 
 
-def test_a_model_rule_without_effect_is_said(artist, own: Path) -> None:
+def test_a_model_rule_without_effect_is_reported(artist, own: Path) -> None:
     (own / "o.csv").write_text("job_id,submit_time,num_gpus,duration,model\na,0,8,60,vgg16\n")
     for trace in ("o.csv", "tiny-batch"):
         ran = artist(
@@ -425,7 +425,7 @@ def test_a_piped_cell_keeps_its_lines_apart_and_counts_one_job(artist, tmp_path:
 @pytest.mark.parametrize(
     "flags", [(), ("--accept",), ("--columns", "model=net", "--units", "submit_time=date")]
 )
-def test_bad_cells_of_all_columns_are_told_at_once(artist, own: Path, flags) -> None:
+def test_bad_cells_of_all_columns_are_reported_at_once(artist, own: Path, flags) -> None:
     (own / "b.csv").write_text(
         "job_id,submit_time,num_gpus,duration,net,priority\n"
         "a,2025-01-01,8,60,vgg11,1\n"

@@ -1,4 +1,4 @@
-"""Commands on a trace that states no compute times: what they say on stderr and in manifests."""
+"""What do commands say, on stderr and in manifests, of a trace without compute times?"""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_an_unknown_model_ends_with_one_sentence(artist: Run, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("command", ["validate", "stats"])
-def test_a_trace_is_told_with_the_times_of_one_gpu(artist: Run, command: str) -> None:
+def test_trace_commands_use_the_times_of_one_gpu_and_say_so(artist: Run, command: str) -> None:
     facts = json.loads(artist("trace", command, "t.csv", "--format", "json", code=0).stdout)
     assert facts["filled"] == [
         "compute_s (the catalogue's on an A100; a run takes those of its GPUs): 2 jobs"

@@ -63,8 +63,8 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_a_story_tells_the_first_start_apart(tmp_path: Path, capsys) -> None:
-    """All of a trace's jobs get a cost, or each its own restart."""
+def test_a_story_states_the_first_start_separately(tmp_path: Path, capsys) -> None:
+    """A first start costs the same for all jobs of a trace, or each job its own restart."""
     for name, cost in (("number", 120.0), ("restart", "restart")):
         scenario = library.Scenario(**TINY, restart_s=120.0, first_start_s=cost)  # type: ignore[arg-type]
         library.simulate(scenario, cache=False).save(tmp_path / name)
@@ -279,7 +279,7 @@ def test_every_cause_and_every_end_has_words() -> None:
     assert ended_words("preempted: for a: b") == "it was preempted: for a: b"
 
 
-def test_ten_waits_are_told_and_slowdown_goes_before_length(tmp_path: Path) -> None:
+def test_ten_waits_are_listed_by_slowdown_before_length(tmp_path: Path) -> None:
     settings = {"trace": "tiny-poisson", "racks": 1, "machines_per_rack": 2, "policy": "las"}
     scenario = library.Scenario(**settings, backend="none")  # type: ignore[arg-type]
     result = library.simulate(scenario, cache=False)
@@ -313,21 +313,21 @@ def test_a_run_in_which_nobody_waits(artist, tmp_path: Path) -> None:
     assert json.loads(artist("why", "empty", "--format", "json").stdout) == []
 
 
-def test_an_unknown_job_is_told_its_nearest_name(artist, tiny: Path) -> None:
+def test_an_unknown_job_gets_the_nearest_name(artist, tiny: Path) -> None:
     ran = artist("why", tiny, "181", code=2)
     assert ran.stderr == (
         "artist: error: unknown job '181': did you mean '18'? (the run has 20 jobs, such as '0')\n"
     )
 
 
-def test_a_cause_of_less_than_a_microsecond_is_not_told() -> None:
+def test_a_cause_of_less_than_a_microsecond_is_not_shown() -> None:
     told = causes_text({"left-free": 470.0, "timer": 1e-6, "order": 2e-9})
     assert told.startswith("GPUs were left free 7.83 min (100.0 %), a delay timer ")
     assert "other jobs" not in told
 
 
-def test_rounding_to_nanoseconds_is_not_told(tiny: Path, capsys) -> None:
-    """As of a job that a policy holds until an instant between two."""
+def test_rounding_to_nanoseconds_is_not_shown(tiny: Path, capsys) -> None:
+    """Such rounding occurs where a policy holds a job until an instant between two ticks."""
     story = job_story(tiny, "18") | {"stalled_s": 1e-9, "lost_s": 1e-6}
     _print_story(story)
     assert "and 0 h stood still; 0.001 ms of it was lost work" in capsys.readouterr().out
@@ -343,7 +343,7 @@ def test_a_run_of_an_earlier_version_says_what_to_do(artist, tiny: Path, tmp_pat
         )
 
 
-def test_a_folder_of_runs_is_no_run(artist, tiny: Path) -> None:
+def test_a_folder_of_runs_is_not_a_run(artist, tiny: Path) -> None:
     ran = artist("why", tiny.parent, code=2)
     assert f"holds 1 runs; name one of them, e.g. {tiny}" in ran.stderr
     assert artist("why", "nowhere").returncode == 2
@@ -362,13 +362,13 @@ def test_a_folder_of_runs_is_no_run(artist, tiny: Path) -> None:
         ("jobs", lambda frame: frame.iloc[:0], "unknown job '18'"),
     ],
 )
-def test_a_damaged_table_is_one_sentence(damaged, name: str, change, words: str) -> None:
+def test_a_damaged_table_ends_in_one_sentence(damaged, name: str, change, words: str) -> None:
     with pytest.raises(ArtistError) as caught:
         job_story(damaged(name, change), "18")
     assert words in str(caught.value)
 
 
-def test_a_file_that_is_no_parquet_is_one_sentence(artist, damaged) -> None:
+def test_a_file_that_is_no_parquet_ends_in_one_sentence(artist, damaged) -> None:
     run = damaged("waits", lambda frame: frame)
     (run / "waits.parquet").write_bytes(b"PAR1 and nothing more")
     ran = artist("why", run, code=3)
@@ -376,7 +376,7 @@ def test_a_file_that_is_no_parquet_is_one_sentence(artist, damaged) -> None:
     assert ran.stderr.count("\n") == 1
 
 
-def test_what_was_said_of_a_wait_is_not_said_again() -> None:
+def test_a_repeated_reason_refers_to_the_earlier_wait() -> None:
     from artist.cli.commands.why import _wait_texts
     from artist.results.terms.number_text import HOUR, DisplayUnit
 

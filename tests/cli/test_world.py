@@ -216,14 +216,14 @@ def test_the_default_is_the_fabric_of_the_trace_or_a_measured_one() -> None:
 
 @pytest.mark.parametrize("policy", ["las", "fifo", "tiresias", "dally"])
 def test_no_job_of_an_own_trace_suffers_from_where_it_runs(tmp_path: Path, policy: str) -> None:
-    """In a measured world; it was up to 50 times as long as recorded in that of the paper."""
+    """The world is a measured one; in the paper's, jobs took up to 50 times as long as recorded."""
     write_csv(synth_jobs(200, 0.9, 128, seed=0), tmp_path / "own.csv")
     result = simulate(Scenario(trace=str(tmp_path / "own.csv"), racks=2, policy=policy))
     fits = result.jobs.gpus <= 64
     assert (result.jobs.run_s / result.jobs.alone_s)[fits].max() < 3
 
 
-def test_it_is_the_first_line_of_a_run(artist) -> None:
+def test_the_world_is_the_first_line_of_a_run(artist) -> None:
     asked = ("sim", "--trace", "tiny-batch", "--racks", "2")
     first, second, *_ = artist(*asked).stdout.splitlines()
     assert first.startswith("# fabric a100, measured: steps of ResNet-50, which bound the data")
@@ -243,7 +243,7 @@ def test_a_run_says_that_its_machines_are_not_those_of_the_fabric(artist) -> Non
     assert "describes machines" not in artist("sim", *SMALL, "a100").stdout
 
 
-def test_a_comparison_says_it_unless_it_varies_the_machines(artist) -> None:
+def test_a_comparison_names_machine_sizes_unless_it_varies_them(artist) -> None:
     compared = ("compare", *SMALL, "t4", "--permutations", "1", "--workers", "1")
     assert TOLD in artist(*compared, "--policies", "fifo,las").stdout
     varied = artist(*compared, "--policies", "fifo", "--vary", "gpus_per_machine=4,8", code=0)

@@ -200,7 +200,7 @@ def test_an_uplink_below_one_flow_is_refused_but_for_rounding(rate: float, good:
             Fabric.model_validate(raw)
 
 
-def test_a_rack_that_shares_its_bandwidth_asks_no_machine_for_all_of_it() -> None:
+def test_a_rack_that_shares_its_bandwidth_needs_no_machine_with_all_of_it() -> None:
     raw = document("h100-quantum2-spectrum4")
     raw["levels"][2] |= {"bandwidth_gib_per_s": 2980, "shared_by": "rack"}
     assert Fabric.model_validate(raw)

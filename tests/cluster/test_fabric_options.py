@@ -234,7 +234,7 @@ def test_two_spellings_are_one_scenario() -> None:
 
 
 def test_a_fabric_that_is_not_changed_leaves_no_trace() -> None:
-    """So that ids of runs, digests and bytes of manifests stay what they were."""
+    """Thus ids of runs, digests and bytes of manifests stay what they were."""
     assert "fabric_options" not in Scenario().model_dump()
     assert Scenario(fabric_options={"network": {}}) == Scenario()
     assert with_options(DALLY, {}) is DALLY
@@ -298,7 +298,7 @@ def test_the_efficiency_of_an_uplink_stays_beside_its_links() -> None:
     assert (both.eta, both.oversubscription) == (0.9, 2)
 
 
-def test_an_oversubscription_is_swept_and_told() -> None:
+def test_an_oversubscription_is_swept_and_shown() -> None:
     experiment = Experiment(
         name="e", version=1, base={}, grid={"fabric.rack.oversubscription": [1, 2, 4]}
     )
@@ -359,7 +359,7 @@ def test_a_fabric_file_may_use_units() -> None:
         ("socket.shared_by=machine", ["level socket", "none is"]),
     ],
 )  # fmt: skip
-def test_each_mistake_has_its_sentence(text: str, words: list[str]) -> None:
+def test_each_mistake_has_its_own_message(text: str, words: list[str]) -> None:
     with pytest.raises(ConfigError) as caught:
         changed(text)
     for word in words:
@@ -394,7 +394,7 @@ def test_one_setting_in_two_spellings_is_refused() -> None:
         ),
     ],
 )  # fmt: skip
-def test_what_would_count_a_shared_card_wrongly_is_refused(
+def test_settings_that_would_miscount_a_shared_card_are_refused(
     system: dict, options: dict, words: str
 ) -> None:
     shared = LevelOptions(shared_by="machine", **options)

@@ -42,7 +42,7 @@ MARKS = {
     "docs/mast.md": pytest.mark.slow,
     "examples/README.md": pytest.mark.slow,
 }
-# The beginnings of commands that this test does not run.
+# Prefixes of commands that this test does not run.
 NOT_RUN = {
     "make sim": "sets up an environment from a registry; `artist sim` is run instead",
     "make test": "runs this very test",

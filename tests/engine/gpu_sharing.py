@@ -52,7 +52,7 @@ def together(rows: Rows) -> set[frozenset[int]]:
 
 
 def told(rows: Rows) -> list[tuple[float, int, str, str]]:
-    """When a policy said of which job why it waits, in one word and in its words."""
+    """When a policy gave which job a reason to wait: its cause, and its words."""
     return [(seconds(x.tick), x.handle, x.cause, x.reason) for x in rows.wait_reasons if x.reason]
 
 

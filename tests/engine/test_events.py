@@ -176,7 +176,7 @@ def test_events_of_an_earlier_rate_are_dropped_when_their_tick_comes() -> None:
     assert rows.events == 4  # two arrivals, two finishes
 
 
-def test_a_job_that_is_preempted_for_good_is_told_as_finished_and_never_waits() -> None:
+def test_a_job_preempted_for_good_is_reported_as_finished_and_never_waits() -> None:
     jobs = [job("a", gpus=8, iterations=20), job("b", gpus=8, arrival_s=10.5)]
     script = Script(
         {0: [Start(0, on({0: 8}))], 10.5: [Preempt(0, "why", True), Start(1, on({0: 8}))]}

@@ -1,4 +1,4 @@
-"""Python's search for cycles is put back as it was."""
+"""Is Python's search for cycles put back as it was?"""
 
 from __future__ import annotations
 

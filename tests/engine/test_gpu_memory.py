@@ -181,7 +181,7 @@ def test_columns_let_a_job_wait_for_the_memory_of_a_gpu_and_the_tables_say_so(
         ("a,0,1,vgg16,9,1,0.5,9\n", {"policy": "themis"}, "themis hands out whole GPUs only"),
     ],
 )
-def test_what_cannot_be_is_refused_in_one_sentence(
+def test_impossible_requests_are_refused_in_one_sentence(
     tmp_path: Path, rows: str, more: dict[str, Any], words: str
 ) -> None:
     assert_refused(scenario(tmp_path, rows, **more), words)
@@ -222,7 +222,7 @@ def cases(draw: st.DrawFn) -> tuple[ClusterTree, list[Job]]:
 
 
 def assert_memory_holds(tree: ClusterTree, rows: Rows, jobs: Sequence[Job]) -> None:
-    """Never do jobs on a GPU need more memory than it has."""
+    """Jobs on a GPU never need more memory than it has."""
     assert tree.hosts is not None
     for row in rows.placements:
         together = sum(jobs[x].gpu_memory_mib for x in (row.handle, *row.beside))
@@ -247,7 +247,7 @@ def test_no_memory_is_held_twice_and_all_jobs_finish(
 @settings(max_examples=60)
 @given(case=cases())
 def test_a_job_waits_only_while_no_gpu_has_room_for_it(case: tuple[ClusterTree, list[Job]]) -> None:
-    """Recounted from the rows: what `fifo-backfill` leaves unused is of no use to who waits."""
+    """Recounted from the rows: what `fifo-backfill` leaves unused suits no waiting job."""
     tree, jobs = case
     rows = ran(tree, jobs)
     assert tree.hosts is not None

@@ -54,7 +54,7 @@ from artist.workload.job import Job
 
 
 def held(rows: Rows) -> list[tuple[float, float]]:
-    """Seconds, and GPUs held from then on."""
+    """Times in seconds, and the number of GPUs held from each time on."""
     parts = rows.timeline.gpu_parts
     return [(row.tick / S, row.gpus_held / parts) for row in rows.timeline]
 

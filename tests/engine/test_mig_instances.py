@@ -100,7 +100,7 @@ def test_an_instance_waits_for_a_gpu_of_its_mode(policy: str, profile: str) -> N
     assert told(rows) == [(1.0, 1, "mig", KEPT_OFF)]
 
 
-def test_nobody_slows_an_instance() -> None:
+def test_no_other_job_slows_an_instance() -> None:
     tree = machines("h100-80gb")
     jobs = [instance("a", "3g.40gb", model="m"), instance("b", "4g.40gb", model="m")]
     engine = Simulator(tree, jobs, speeds(), check=True)
@@ -191,7 +191,7 @@ def test_the_column_gives_jobs_instances(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_cannot_be_is_refused_in_one_sentence(
+def test_impossible_requests_are_refused_in_one_sentence(
     tmp_path: Path, rows: str, more: dict[str, Any], words: str
 ) -> None:
     assert_refused(scenario(tmp_path, rows, **more), words)

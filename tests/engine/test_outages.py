@@ -61,7 +61,7 @@ def test_a_policy_sees_no_gpu_that_is_out_of_service() -> None:
         engine.answer([Start(0, on({0: 2}))])
 
 
-def test_rates_are_asked_with_the_gpus_that_a_job_has_left() -> None:
+def test_rates_are_queried_with_the_gpus_that_a_job_has_left() -> None:
     script = Script(
         {
             0: [Start(0, on({0: 2})), Wake(S)],

@@ -203,7 +203,7 @@ class Whims(BasePolicy):
 
 
 class Weather:
-    """Every running job is faster or slower at every question about rates."""
+    """A rate function that makes every running job faster or slower at every query."""
 
     links = NO_SHARED_LINKS
 
@@ -217,7 +217,7 @@ class Weather:
         return {handle: self.rate(view, now) for handle, view in running.items()}
 
     def rate(self, view: JobView, now: Tick) -> Rate:
-        """Sometimes asking to be asked again."""
+        """A rate that sometimes asks to be queried again."""
         iteration_s = view.job.compute_s * self.random.choice([1.0, 1.1, 3.0])
         share = view.placement.gpus / view.job.gpus
         iteration = self.random.choice([None, self.random.uniform(0, view.job.iterations)])

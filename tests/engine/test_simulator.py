@@ -311,7 +311,7 @@ def test_an_unlawful_decision_is_an_error_that_names_policy_job_and_value(case: 
     assert str(caught.value).startswith(f"invalid decision of Greedy: {message}")
 
 
-def test_a_policy_that_returns_nothing_is_told_so() -> None:
+def test_a_policy_that_returns_nothing_gets_a_clear_error() -> None:
     with pytest.raises(PolicyError, match="of Greedy: None is not a list of decisions"):
         started().answer(None, "Greedy")  # type: ignore[arg-type]
 
@@ -340,7 +340,7 @@ def test_a_reason_may_be_a_member_of_a_policys_own_texts() -> None:
 
 
 @pytest.mark.parametrize("answer", [5, Start(1, on({1: 4}))])
-def test_an_answer_that_is_no_list_is_an_error(answer: object) -> None:
+def test_an_answer_that_is_not_a_list_is_an_error(answer: object) -> None:
     with pytest.raises(PolicyError, match=r"of Greedy: .* is not a list of decisions"):
         started().answer(answer, "Greedy")
 
@@ -399,7 +399,11 @@ def test_a_policy_that_is_woken_for_ever_is_reported(nap, jobs, words) -> None:
         (S, 999 * S, [job("a")]),  # woken for nothing, but not forever
         (S, 2500 * S, [job("a"), job("b", arrival_s=2400.0)]),  # and something is still to come
         (1, 3000, [job(f"j{n}", arrival_s=5e-7 * n) for n in range(6)]),  # arrivals in between
-        (SHORT_NAP, 2 * S, [job("a"), job("b", arrival_s=2.0)]),  # a nap is just long enough
+        (
+            SHORT_NAP,
+            2 * S,
+            [job("a"), job("b", arrival_s=2.0)],
+        ),  # a nap that is just long enough is allowed
     ],
 )
 def test_a_policy_that_looks_often_is_left_alone(nap, at, jobs) -> None:
@@ -891,7 +895,7 @@ def test_time_never_goes_back() -> None:
 # -- telling why a job waits -----------------------------------------------------------
 
 
-def test_what_is_told_of_a_wait_is_written_when_it_changes() -> None:
+def test_the_reason_of_a_wait_is_written_when_it_changes() -> None:
     jobs = [job("a", iterations=20), job("b", iterations=3)]
     script = {
         0: [Start(0, on({0: 1})), Wait(1, "one"), Wake(S), Wake(2 * S), Wake(3 * S)],
@@ -909,7 +913,7 @@ def test_what_is_told_of_a_wait_is_written_when_it_changes() -> None:
     ]
 
 
-def test_a_job_that_waits_again_is_told_anew() -> None:
+def test_a_reason_is_written_again_when_a_job_waits_again() -> None:
     script = {
         0: [Wait(0, "so"), Wake(S)],
         1: [Start(0, on({0: 1})), Wake(2 * S)],
@@ -920,7 +924,7 @@ def test_a_job_that_waits_again_is_told_anew() -> None:
     assert [row.tick for row in rows.wait_reasons] == [0, 2 * S]
 
 
-def test_telling_why_jobs_wait_changes_nothing_else() -> None:
+def test_stating_reasons_of_waits_changes_nothing_else() -> None:
     class Talker(Classic):
         def decide(self, view: ClusterView) -> list[Decision]:
             decisions = list(super().decide(view))

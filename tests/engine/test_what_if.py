@@ -28,7 +28,7 @@ JOBS = [job("a", 3, 10), job("b", 2, 20), job("c", 4, 5, arrival_s=4.0)]
 
 
 class Asks(WrapperPolicy):
-    """Answers as its host, and keeps what a trial of each answer told."""
+    """Answers as its host does, and keeps the result of a trial of each answer."""
 
     def __init__(self, host: Policy) -> None:
         super().__init__(host)
@@ -93,7 +93,7 @@ def asked_in_a_run() -> tuple[Asks, Prepared]:
     return asks, prepared
 
 
-def test_trials_that_share_facts_tell_what_trials_of_their_own_tell(monkeypatch) -> None:
+def test_trials_that_share_facts_give_the_results_of_separate_trials(monkeypatch) -> None:
     asks, _ = asked_in_a_run()
     monkeypatch.setattr(Simulator, "facts", lambda self: [self.tree])
     alone, _ = asked_in_a_run()
@@ -110,7 +110,7 @@ def test_a_run_whose_estimates_are_kept_on_disk_can_be_copied(tmp_path: Path) ->
     assert asks.told
 
 
-def test_what_trials_ask_is_not_counted_as_asked_by_the_run() -> None:
+def test_queries_of_trials_are_not_counted_as_queries_of_the_run() -> None:
     _, with_trials = asked_in_a_run()
     without = prepare(SHARED_LINKS)
     without.simulator.run(without.policy)

@@ -38,11 +38,11 @@ def asked(model: str, placement: str, **system: object) -> list[str]:
     return [labelled.signature for labelled in question.asked]
 
 
-def test_a_regular_shape_is_asked_as_it_is() -> None:
+def test_a_regular_shape_is_queried_as_it_is() -> None:
     assert asked("resnet50", "8/8") == ["4+4/4+4"]
 
 
-def test_an_uneven_shape_is_asked_by_wider_ones_by_its_neighbours_or_flat() -> None:
+def test_an_uneven_shape_is_queried_as_wider_ones_neighbours_or_flat() -> None:
     assert asked("resnet50", "2/1") == ["1/1/1", "1,1/1,1", "1+1/1+1", "2/2"]
     assert asked("resnet50", "8/7", uneven="bounded") == ["3+3/3+3", "4+4/4+4"]
     assert asked("resnet50", "8/7", uneven="flat") == ["4+4/4+3"]
@@ -73,14 +73,14 @@ def test_of_wider_shapes_the_fastest_counts() -> None:
 
 
 def test_another_refusal_is_an_error() -> None:
-    # Halving-doubling does not go over 3 GPUs, and the question is not answered by halves.
+    # Halving-doubling does not work on 3 GPUs, and one neighbour alone is not an answer.
     backend = open_backend("analytical")
     question = on_placement(workload("resnet50"), "8/7", DALLY, {"all_reduce": "halvingDoubling"})
     with pytest.raises(BackendSettingError, match="power of"):
         question.answer(backend)
 
 
-def test_recorded_tables_hold_the_shapes_that_were_asked(tmp_path: Path) -> None:
+def test_recorded_tables_hold_the_queried_shapes(tmp_path: Path) -> None:
     table = tmp_path / "table.csv"
     table.write_text(
         "model,topologies,dim_types,units,bw_GBps,latency_ns,total_comp_us,finished_at_us\n"
@@ -103,7 +103,7 @@ def test_a_setting_stands_in_one_place() -> None:
         artist.simulate(scenario, cache=False)
 
 
-def test_one_that_a_divided_model_does_not_fit_leaves_the_other() -> None:
+def test_a_neighbour_that_a_divided_model_does_not_fit_is_left_out() -> None:
     # Groups of four do not fit on 3+3/3+3 GPUs twice, but on 4+4/4+4.
     with pytest.raises(BackendSettingError):
         artist.latency("gpt2@tensor=4", "3+3/3+3", fabric="dally2025")
@@ -274,7 +274,7 @@ def moved(model: str, one: Shape, other: Shape) -> float:
 
 
 def test_a_cliff_between_regular_shapes_stays() -> None:
-    """What no rule between them can smooth: AlexNet hides its gradients on 2+2, not on 3+3."""
+    """No rule between them can smooth it: AlexNet hides its gradients on 2+2, not on 3+3."""
     two, three = (
         parse_signature(x, DALLY.level_names) for x in ("2+2,2+2,2+2,2+2", "3+3,3+3,3+3,3+3")
     )
@@ -282,7 +282,7 @@ def test_a_cliff_between_regular_shapes_stays() -> None:
 
 
 def test_the_flat_rule_is_a_cliff() -> None:
-    """What the other rules are for: 8/8 against 8/7."""
+    """The other rules exist to avoid this cliff between 8/8 and 8/7."""
     flat = with_system(DALLY, {"uneven": "flat"})
     shape = parse_signature("8/7", DALLY.level_names, DALLY.gpus_per_socket)
     estimates = LatencyService(flat, open_backend("analytical"), workload)
@@ -304,7 +304,7 @@ def test_levels_with_equal_links_are_one_dimension_where_there_would_be_more_tha
 
 
 def test_levels_with_other_links_stay_apart() -> None:
-    """Then ASTRA-sim's own limit is said."""
+    """Then the error names ASTRA-sim's own limit on dimensions."""
     fabric = build_fabric(artist.Scenario(cluster="three-regions"))
     levels = [
         level.model_copy(update={"latency_ns": level.latency_ns + 100.0 * number})
@@ -376,7 +376,7 @@ def test_tensor_groups_stay_in_machines_on_an_uneven_placement(fabric: str) -> N
     assert mixed.finish_ns == fours.finish_ns < 0.95 * flat.finish_ns
 
 
-def test_all_to_alls_are_sent_straight_unless_asked_to_go_round_a_ring() -> None:
+def test_all_to_alls_go_straight_unless_a_ring_is_configured() -> None:
     """A GPU sends (n - 1)/n of its bytes, and a ring forwards n/2 times as much."""
     fabric = load_fabric("h100-quantum2-spectrum4")
     ring = with_system(fabric, {"all_to_all": "ring"})
@@ -400,8 +400,8 @@ def test_all_to_alls_are_sent_straight_unless_asked_to_go_round_a_ring() -> None
     assert asked_fabric(scenario, fabric) == ring
 
 
-def test_a_model_divided_among_gpus_is_not_asked_about_on_one() -> None:
-    """It would compute its share of the work only."""
+def test_a_divided_model_is_not_queried_on_one_gpu() -> None:
+    """On one GPU it would compute only its share of the work."""
     service = LatencyService(T4, open_backend("analytical"), workload)
     with pytest.raises(DivisionError, match="1 GPU cannot be divided into tensor=2"):
         service.estimate("gpt3-xl@tensor=2", (1,))

@@ -88,7 +88,7 @@ def test_another_source_never_answers(store: DiskStore) -> None:
     "value",
     ["text", b"\x80\x04noise", zlib.compress(b"noise"), zlib.compress(b"7"), zlib.compress(b"{}")],
 )
-def test_an_entry_that_is_no_estimate_is_dropped(tmp_path: Path, store, value: object) -> None:
+def test_an_entry_that_is_not_an_estimate_is_dropped(tmp_path: Path, store, value: object) -> None:
     store.put(QUERY, ANSWER)
     _damage(tmp_path / "cache", value)
     assert store.get(QUERY, "analytical") is None

@@ -1,4 +1,4 @@
-"""Groups as ASTRA-sim prices them: recorded runs, laws, what the answer says of itself."""
+"""Are groups priced as in ASTRA-sim, by recorded runs and laws, and is the estimate labelled?"""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_a_job_that_does_not_divide_is_refused() -> None:
         ask("gpt2@tensor=4,pipeline=3", (8, 4), flat=True)
 
 
-def test_the_answer_names_the_prices_and_is_kept_apart(tmp_path: Path) -> None:
+def test_the_estimate_names_its_prices_and_is_cached_separately(tmp_path: Path) -> None:
     job, sources = "gpt2@tensor=4,pipeline=2", []
     for fabric in (FLAT, load_fabric("h100-quantum2-spectrum4"), FLAT):
         service = LatencyService(fabric, BACKEND, workload, DiskStore(tmp_path))

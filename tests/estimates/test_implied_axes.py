@@ -1,4 +1,4 @@
-"""Do jobs whose axes are implied send what those do that say them?"""
+"""Do jobs with implied axes send the same as jobs that state these axes?"""
 
 from __future__ import annotations
 
@@ -43,10 +43,8 @@ def answer(model: str, machines: int, each: int = 8) -> Estimate:
     ],
 )
 @pytest.mark.parametrize("machines", [1, 2, 4])
-def test_axes_that_are_said_send_what_those_implied_do(
-    implied: str, said: str, machines: int
-) -> None:
-    """Not always in the same order: a list is in ASTRA-sim's, in which gradients come first."""
+def test_stated_axes_send_what_implied_axes_do(implied: str, said: str, machines: int) -> None:
+    """The order may differ: a list has ASTRA-sim's order, in which gradients come first."""
     one, other = answer(implied, machines), answer(said, machines)
     assert one.bytes_per_dimension == other.bytes_per_dimension
     assert one.axes == other.axes
@@ -90,7 +88,7 @@ def test_experts_without_a_gpu_each_send_the_same_under_any_name(
         ("context=6", 9, 8, 4),  # of a multiple of 8, but 8 are the innermost GPUs in no order
     ],
 )
-def test_an_implied_spread_that_fits_sends_what_the_same_one_that_is_said_does(
+def test_an_implied_spread_that_fits_sends_what_the_same_stated_one_does(
     setting: str, machines: int, each: int, spread: int
 ) -> None:
     """More GPUs than experts, so that experts have replicas, which reduce their gradients."""
@@ -148,7 +146,7 @@ def test_axes_that_do_not_multiply_to_the_gpus_are_refused_all_the_same() -> Non
         ("mixtral-8x7b", 9, "each GPU holds all 8 experts of a layer"),
     ],
 )
-def test_what_is_said_of_a_spread(model: str, gpus: int, text: str) -> None:
+def test_the_spread_of_experts_is_described_in_a_sentence(model: str, gpus: int, text: str) -> None:
     assert spread_text(axes_of(workload(model)), gpus) == text
 
 

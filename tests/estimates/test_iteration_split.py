@@ -220,7 +220,7 @@ def test_a_single_gpu_computes() -> None:
     )
 
 
-def test_a_table_says_nothing_of_what_is_hidden(tmp_path: Path) -> None:
+def test_a_recorded_table_does_not_state_hidden_communication(tmp_path: Path) -> None:
     header = "model,topologies,dim_types,units,bw_GBps,latency_ns,total_comp_us,finished_at_us"
     row = "VGG,FullyConnected Ring,N P,2 3,600 300.0,0 500,52,65"
     (tmp_path / "table.csv").write_text(f"{header}\n{row}\n")

@@ -193,7 +193,7 @@ def test_ideal_s_is_of_the_reference_kind_and_alone_s_of_the_fastest_that_a_job_
     assert list(jobs["finish_time_fairness"]) == [1.0, 1.0, 0.5]
 
 
-def test_the_policy_is_said_to_ignore_kinds_only_where_it_does(tmp_path: Path) -> None:
+def test_a_policy_is_said_to_ignore_kinds_only_where_it_does(tmp_path: Path) -> None:
     assert ran(tmp_path, "a,0,4,vgg11,10,1").summary["reads_gpu_kinds"] == "no"
     assert ran(tmp_path, "a,0,4,vgg11,10,1", policy="mast").summary["reads_gpu_kinds"] == "yes"
     alike = ran(tmp_path, "a,0,4,vgg11,10,1", machines="new new").summary
@@ -213,7 +213,7 @@ def test_kinds_that_a_job_accepts_decide_its_speed_under_mast(tmp_path: Path) ->
 # -- communication ---------------------------------------------------------------------
 
 
-def test_estimates_are_asked_with_the_compute_time_of_the_kind(tmp_path: Path) -> None:
+def test_estimates_are_queried_with_the_compute_time_of_the_kind(tmp_path: Path) -> None:
     result = ran(tmp_path, "a,0,8,vgg11,100,.05", backend="analytical", calibration="none")
     fabric = load_fabric("a100")
     slow = LatencyService(
@@ -258,7 +258,7 @@ def test_a_kind_four_times_as_fast_hides_a_quarter_of_each_exchange_of_experts()
 def test_traces_of_single_gpus_compute_longer_on_a_slow_kind_and_send_as_much(
     tmp_path: Path,
 ) -> None:
-    """As the layers do that they were rendered from."""
+    """They behave like the layers from which they were rendered."""
     query = tiny(4)
     layers = replace(
         query.workload, layers=tuple(replace(x, update_us=0) for x in query.workload.layers)

@@ -73,6 +73,6 @@ def test_a_placement_is_its_signature_at_its_leaves(placement: Placement) -> Non
         (["8/8@0,2", "8/8@0,3"], "machine 0 has 8 GPUs, of which 0 are free, not 8"),
     ],
 )
-def test_each_mistake_has_its_sentence(texts: list[str], words: str) -> None:
+def test_each_mistake_has_its_own_message(texts: list[str], words: str) -> None:
     with pytest.raises(ConfigError, match=words):
         taken(*texts)

@@ -42,7 +42,7 @@ def test_answer_of_a_row(model: str, tmp_path: Path) -> None:
     assert backend.source.startswith("recorded@sha256:")
 
 
-def test_model_that_is_none_of_ours(tmp_path: Path) -> None:
+def test_a_model_outside_the_catalogue_is_answered(tmp_path: Path) -> None:
     backend = RecordedBackend(table(tmp_path, ROW.replace("VGG", "my-net")))
     assert backend.estimate(query("my-net")).finish_ns == 65328
 

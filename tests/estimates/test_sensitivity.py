@@ -131,7 +131,7 @@ def test_a_calibration_counts_in_every_point() -> None:
         assert point.comm_ratio == pytest.approx(without.comm_ratio + 0.5)
 
 
-def test_one_query_is_asked_once() -> None:
+def test_equal_queries_are_made_once() -> None:
     counting = Counting()
     backend = RememberingBackend(counting)
     ask = asking(lambda on, one: on_placement(RESNET, one, on, {}), backend, lambda _, it: it)
@@ -208,7 +208,7 @@ def test_the_parts_of_communication_add_up(split: tuple[float, ...], words: str)
     assert str(LevelShares(*split)) == words
 
 
-def test_a_small_gain_of_bandwidth_is_explained_and_no_other() -> None:
+def test_only_a_small_gain_of_bandwidth_is_explained() -> None:
     text = "fabric.network.bandwidth=400GiB/s,800GiB/s"
     sweep = parse_sweep(text, 2)
     points = [

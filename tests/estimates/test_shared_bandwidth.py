@@ -172,7 +172,7 @@ def test_a_faster_network_never_makes_an_iteration_longer(
     assert finish_ns(latency_ns=low) <= finish_ns(latency_ns=high)
 
 
-def test_a_system_setting_decides_whether_a_shared_card_may_be_asked_about() -> None:
+def test_a_system_setting_decides_whether_a_shared_card_can_be_queried() -> None:
     shared = {"rack": LevelOptions(shared_by="machine")}
     on = with_options(load_fabric("dally2025"), shared)
     aware = {"collective_optimization": "localBWAware"}

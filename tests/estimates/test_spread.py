@@ -156,7 +156,7 @@ def test_a_placement_is_not_faster_when_it_spreads_more(
     racks: tuple[Racks, Racks],
     model: str,
 ) -> None:
-    """By no more than an even one is, such as 2/2 than 2,2: that is ASTRA-sim's own answer."""
+    """It is faster at most by as much as an even one, as 2/2 is than 2,2 in ASTRA-sim."""
     estimates = service("dally2025", calibration, **system)
     assert faster(estimates, model, racks) <= most
 

@@ -1,4 +1,4 @@
-"""Jobs divided along several axes: recorded runs of ASTRA-sim, closed forms, laws, bad input."""
+"""Do jobs divided along several axes agree with ASTRA-sim, closed forms and laws?"""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def test_an_experiment_results_in_what_was_written_down(example: str) -> None:
 
 @pytest.mark.parametrize("example", NAMES)
 def test_every_run_has_its_row(example: str) -> None:
-    """Also for the experiments that are too large to run here."""
+    """This includes experiments that are too large to run here."""
     cells = runs(load_experiment(experiment(example)))
     before = known(example)
     assert [[str(v) for _, v in cell.point] for cell in cells] == [

@@ -44,7 +44,7 @@ def test_fabrics_means_all_of_them() -> None:
         (["t4", "t5"], r"--across 't5': neither a fabric \(.*t4.*\) nor a file"),
     ],
 )
-def test_what_is_no_list_of_worlds_is_refused(names: list[str], reason: str) -> None:
+def test_a_text_that_is_not_a_list_of_worlds_is_refused(names: list[str], reason: str) -> None:
     with pytest.raises(ConfigError, match=reason):
         worlds_of(BASE, names)
 
@@ -112,7 +112,7 @@ def equal(values: np.ndarray) -> Comparison:
     return compared("policy", told, replicates, 0.02, None)
 
 
-def test_a_sign_is_not_said_twice(capsys) -> None:
+def test_a_difference_has_a_sign_or_a_direction_in_words(capsys) -> None:
     lower = made(np.array([10.0, 11, 12, 13, 14]), np.array([9.0, 9.8, 10.9, 11.6, 12.7]))
     higher = made(np.array([9.0, 9.8, 10.9, 11.6, 12.7]), np.array([10.0, 11, 12, 13, 14]))
     print_across(Across({"w0": lower, "w1": higher}))

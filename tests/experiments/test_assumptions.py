@@ -151,7 +151,7 @@ def test_where_nothing_differs_hardly_any_assumption_decides_or_verdict_holds() 
 
 
 def test_an_assumption_that_moves_nothing_is_called_noise_where_the_verdict_changes() -> None:
-    """`less` by a hair as given and not quite there: both have the same difference."""
+    """The verdict is barely `less` as given and barely undecided there, at an equal difference."""
     rng = np.random.default_rng(8)
     changed = deciding = 0
     for _ in range(400):

@@ -35,7 +35,7 @@ def scenario(tmp_path: Path) -> Scenario:
 
 
 def test_a_gpu_more_costs_what_a_gpu_costs(scenario: Scenario) -> None:
-    """It is gained whole, and jobs hold as much as before."""
+    """All of its time is gained, and jobs hold as much GPU time as before."""
     made = compare(scenario, vary={"racks": ["+1"]}, seeds=1, permutations=2)
     given, more = priced(made, PriceFile(gpu_hour=2.0))
     assert (given.per_hour, given.more_per_hour, given.gained.mean) == (2.0, 0.0, 0.0)
@@ -60,7 +60,7 @@ def test_an_hour_of_jct_costs_what_the_job_hours_cost_that_are_saved(scenario: S
 
 
 def test_what_costs_no_more_has_no_price(scenario: Scenario, capsys) -> None:
-    """Neither a negative one, however little is saved, nor 0; only what costs more is ranked."""
+    """The price is neither negative nor 0: only variants that cost more are ranked."""
     made = compare(scenario, vary={"racks": ["+1", "+3"]}, seeds=1, permutations=2)
     costs = PriceFile(gpu_hour=2.0, currency="EUR")
     given, paid, free = priced(made, costs)

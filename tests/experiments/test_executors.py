@@ -116,16 +116,18 @@ def test_an_orphan_writes_nothing(tmp_path: Path) -> None:
     assert (tmp_path / "run" / "manifest.json").is_file()
 
 
-def test_without_ray_there_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_ray_there_ends_in_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("artist.io.optional_libraries.find_spec", lambda _: None)
     with pytest.raises(ConfigError, match=r"pip install 'artist-sim\[ray\]'"):
         check_ray()
 
 
-def test_a_cluster_that_does_not_answer_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cluster_that_does_not_answer_is_reported_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr("artist.io.optional_libraries.find_spec", lambda _: object())
     with socket.socket() as closed:
-        closed.bind(("127.0.0.1", 0))  # taken, and nobody listens
+        closed.bind(("127.0.0.1", 0))  # the port is taken, and nobody answers on it
         port = closed.getsockname()[1]
         monkeypatch.setenv("RAY_ADDRESS", f"127.0.0.1:{port}")
         with pytest.raises(ConfigError, match=f"RAY_ADDRESS=127.0.0.1:{port}.*ray start --head"):
@@ -211,7 +213,7 @@ def asleep(seconds: float) -> float:
     return seconds
 
 
-def test_who_stops_listening_leaves_no_worker_and_no_thread_that_minds_one() -> None:
+def test_a_caller_that_stops_reading_leaves_no_worker_and_no_watching_thread() -> None:
     """The thread closes its pipe when it ends. Python's own end, meanwhile, would write to it."""
     before = set(threading.enumerate())
     outcomes = run_all(asleep, [0.0, 60.0], 2)

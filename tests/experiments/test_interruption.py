@@ -221,7 +221,7 @@ def test_a_clock_that_runs_backwards_changes_nothing(
         assert '"wall_s": -' not in summary.read_text()
 
 
-def test_a_failed_write_is_told_and_leaves_what_is_done(
+def test_a_failed_write_is_reported_and_keeps_what_is_done(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(path: Path, data: bytes) -> None:

@@ -173,7 +173,7 @@ def test_runs_with_different_options_of_contention_have_different_digests(tmp_pa
     assert len({one["contention.own_file"] for one in made}) == 2
 
 
-def test_a_change_that_no_run_sees_is_none(tmp_path: Path) -> None:
+def test_a_change_that_no_run_sees_does_not_count(tmp_path: Path) -> None:
     """A comment in a fabric, or the same file under the same name, moves nothing."""
     fabric = tmp_path / "mine.yaml"
     fabric.write_text(FABRIC)
@@ -183,7 +183,7 @@ def test_a_change_that_no_run_sees_is_none(tmp_path: Path) -> None:
     assert sweep(chosen, tmp_path / "out", [], workers=1, resume=True).skipped == 3
 
 
-def test_an_input_that_is_gone_is_told(tmp_path: Path) -> None:
+def test_a_missing_input_is_reported(tmp_path: Path) -> None:
     file = tmp_path / "jobs.csv"
     file.write_text(JOBS)
     chosen = experiment({"trace": str(file)})
@@ -232,7 +232,7 @@ def test_a_mapping_file_that_appears_beside_the_trace_is_noticed(tmp_path: Path)
     assert sweep(chosen, out, [], workers=1, resume=True).done == 1
 
 
-def test_each_trace_file_is_told_once_before_the_first_run(tmp_path: Path) -> None:
+def test_each_trace_file_is_reported_once_before_the_first_run(tmp_path: Path) -> None:
     (tmp_path / "bad.csv").write_text("a,b\n1,2\n")
     (tmp_path / "good.csv").write_text(JOBS)
     grid = {"trace": [str(tmp_path / "bad.csv"), str(tmp_path / "good.csv"), "tiny-batch"]}

@@ -89,7 +89,7 @@ def test_a_finished_run_that_was_changed_is_named_before_any_run(tmp_path: Path,
 
 
 @pytest.mark.parametrize("options", [5, None, "lease_s", [1]])
-def test_options_that_are_no_mapping_are_named(options: object) -> None:
+def test_options_that_are_not_a_mapping_are_named(options: object) -> None:
     experiment = Experiment(
         name="e", version=1, base={"policy_options": options}, grid={"policy.lease_s": [600]}
     )
@@ -169,7 +169,7 @@ def test_finished_runs_are_left_untouched_by_a_resume(tmp_path: Path) -> None:
         ),
         ("name: x\nversion: 1\nbases: {}\n", "did you mean 'base'"),
         ("name: x\nversion: 1\nbase: {tree: [[8]]}\ngrid: {racks: [1, 2]}\n", "racks=1"),
-        # What would fail in every run for itself: names that nobody knows, options that do not fit.
+        # Mistakes that would fail in every run: unknown names, options that do not fit.
         (
             "name: x\nversion: 1\ngrid:\n  policy:\n    - fifo\n    - dlly\n",
             r"e.yaml:6: unknown policy 'dlly': did you mean 'dally'\? .*; no run was started",

@@ -56,12 +56,12 @@ def test_the_next_look(widest: float, wanted: int) -> None:
     assert next_count(8, widest, 0.02, 100) == wanted
 
 
-def test_the_budget_ends_it() -> None:
+def test_the_budget_ends_the_replicates() -> None:
     assert next_count(80, 0.2, 0.02, 100) == 100
     assert next_count(100, 0.2, 0.02, 100) == 100
 
 
-def test_so_many_replicates_give_the_half_width() -> None:
+def test_the_predicted_number_of_replicates_gives_the_half_width() -> None:
     # Standard deviation 10 %: 100 replicates give 2 % (`until.BUDGET`).
     width = np.exp(1.984217 * 0.1 / np.sqrt(100)) - 1
     assert width == pytest.approx(0.02, rel=0.01)
@@ -69,7 +69,7 @@ def test_so_many_replicates_give_the_half_width() -> None:
     assert enough_for(100, width, width / 2) == pytest.approx(400, rel=0.03)
 
 
-def test_too_many_replicates_are_no_number() -> None:
+def test_too_many_replicates_are_not_predicted() -> None:
     assert enough_for(8, 5.0, 0.001) is None
     assert next_count(8, 5.0, 0.001, 100) == 16
 
@@ -97,7 +97,7 @@ def test_what_varies_grows() -> None:
     assert seeds.replicates[-1] == (9, 1)
     assert (len(seeds.replicates), seeds.independent) == (20, 10)
     assert seeds.widest.half_width > 0.0001
-    assert seeds.missing is None  # more than anybody would run
+    assert seeds.missing is None  # more replicates than anybody would run
     enough = compare(DRAWN, ["fifo", "srtf"], seeds=2, permutations=1, until=0.9)
     assert (enough.independent, enough.missing) == (FIRST_LOOK, 0)
 
@@ -134,7 +134,7 @@ def test_looks_double_up_to_the_budget_and_share_the_error() -> None:
     assert level_of(looks(8, 100)) == 0.99
 
 
-def test_it_ends_when_nothing_is_undecided() -> None:
+def test_replicates_end_when_nothing_is_undecided() -> None:
     size = {"seeds": 2, "permutations": 1, "until": "decided", "budget": 16}
     made = compare(DRAWN, ["fifo", "srtf"], **size, metrics=["jct_mean_s"])
     one = made.differences["srtf"]["jct_mean_s"]

@@ -153,7 +153,7 @@ def test_values_are_read_as_those_of_set(text: str, values: list[object]) -> Non
 
 
 @pytest.mark.parametrize("text", ["racks", "=1,2", "racks=[1,2"])
-def test_what_is_no_assignment_is_refused(text: str) -> None:
+def test_a_text_that_is_not_an_assignment_is_refused(text: str) -> None:
     with pytest.raises(ConfigError, match="--vary"):
         parse_vary(text)
 
@@ -249,7 +249,7 @@ def test_two_questions_at_once_are_one_comparison_with_the_scenario_as_given() -
     assert speeds == [400, 800, 800]
 
 
-def test_keys_with_one_last_part_are_told_whole() -> None:
+def test_keys_with_the_same_last_part_are_shown_whole() -> None:
     vary = {"fabric.rack.bandwidth": ["x2"], "fabric.network.bandwidth": ["x2"]}
     labels = [one.label for one in of_settings(Scenario(policy="las"), vary)]
     assert labels[1:3] == ["fabric.network.bandwidth=x2", "fabric.rack.bandwidth=x2"]

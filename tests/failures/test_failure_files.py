@@ -85,7 +85,7 @@ def simulated(**settings: object) -> artist.Result:
         ),
     ],
 )
-def test_a_bad_file_is_one_sentence_with_line_value_and_remedy(
+def test_a_bad_file_ends_in_one_sentence_with_line_value_and_remedy(
     tmp_path: Path, text: str, words: str
 ) -> None:
     file = tmp_path / "mine.yaml"
@@ -185,7 +185,7 @@ def test_no_checkpoints_are_a_value_beside_which_a_cost_means_nothing(word: str)
     assert scenario.checkpoint.over(from_file).interval_s == "none"
 
 
-def test_a_bad_value_of_set_is_told_with_the_flag(tmp_path: Path) -> None:
+def test_a_bad_value_of_set_is_reported_with_the_flag(tmp_path: Path) -> None:
     file = tmp_path / "s.yaml"
     file.write_text("racks: 2\n")
     for given, words in (("intervall_s=1h", "unknown setting"), ("interval_s=soon", "expected")):
@@ -195,7 +195,7 @@ def test_a_bad_value_of_set_is_told_with_the_flag(tmp_path: Path) -> None:
         load_scenario(file, {"racks": 0}, ["seed=1"])
 
 
-def test_values_of_checkpoints_are_told_as_typed() -> None:
+def test_bad_values_of_checkpoints_are_quoted_as_typed() -> None:
     assert parse_vary("checkpoint.interval_s=off,1h") == (
         "checkpoint.interval_s",
         ["off", "1h"],
@@ -221,7 +221,7 @@ def test_scenarios_sweeps_and_set_take_the_keys(tmp_path: Path) -> None:
     assert read.model_dump()["checkpoint"] == {"interval_s": 3600.0, "cost_s": 31.0}
 
 
-def test_a_scenario_without_failures_does_not_tell_of_them() -> None:
+def test_a_scenario_without_failures_does_not_mention_them() -> None:
     assert {"failures", "checkpoint"}.isdisjoint(Scenario().model_dump())
     told = simulated()
     assert {"outages", "failures", "training_time_ratio_mean"}.isdisjoint(told.summary)
@@ -243,7 +243,7 @@ def test_the_scenarios_checkpoints_come_before_those_of_the_model(tmp_path: Path
     own = {"interval_s": 100, "cost_s": 20}
     of_scenario = simulated(failures=str(file), checkpoint=own).summary["checkpoint_gpu_s"]
     assert of_scenario == pytest.approx(2 * of_model)
-    # What it leaves out, the model says.
+    # The model of failures supplies what the scenario leaves out.
     for part in ({"cost_s": 20}, {"interval_s": 50}):
         of_both = simulated(failures=str(file), checkpoint=part).summary["checkpoint_gpu_s"]
         assert of_both == pytest.approx(2 * of_model, rel=0.01)
@@ -286,7 +286,7 @@ def test_run_time_is_productive_stalled_saving_or_lost(tmp_path: Path) -> None:
     assert result.table("outages").lost_gpu_s.sum() == pytest.approx(summary["lost_gpu_s"])
 
 
-def test_jobs_say_their_own_checkpoints_and_keep_them_in_files(tmp_path: Path) -> None:
+def test_jobs_state_their_own_checkpoints_and_keep_them_in_files(tmp_path: Path) -> None:
     file = tmp_path / "jobs.csv"
     file.write_text(
         "job_id,arrival_s,gpus,model,iterations,compute_s,checkpoint_interval_s,checkpoint_cost_s\n"
@@ -331,7 +331,7 @@ def test_a_copied_simulator_meets_the_same_failures(tmp_path: Path) -> None:
     assert one.outages == other.outages
 
 
-def test_a_sweep_tells_two_models_apart(tmp_path: Path) -> None:
+def test_a_sweep_distinguishes_two_failure_models(tmp_path: Path) -> None:
     from artist.experiments.resume import Inputs
 
     names = []
@@ -354,7 +354,7 @@ def test_workers_elsewhere_get_a_copy_of_the_model(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("own", "expected"), [("90", 90.0), ("0", 30.0), ("", 30.0)])
-def test_what_a_job_says_of_its_restart_comes_before_the_scenario(
+def test_a_restart_cost_stated_by_a_job_overrides_the_scenario(
     own: str, expected: float, tmp_path: Path
 ) -> None:
     trace = tmp_path / "own.csv"

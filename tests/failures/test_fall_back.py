@@ -95,7 +95,7 @@ def test_a_faster_rate_that_makes_a_checkpoint_overdue_writes_it_after_this_iter
     assert progress.done(15 * S) == 9
 
 
-def test_a_hold_is_no_lost_work() -> None:
+def test_a_hold_is_not_lost_work() -> None:
     progress = Progress(100)
     progress.start(0)
     progress.set_rate(rate(1.0), every(None))
@@ -114,7 +114,7 @@ def test_a_hold_is_no_lost_work() -> None:
 def test_settling_often_gives_the_same_last_checkpoint_as_one_long_look(
     iteration_s: float, interval_s: float, cost_s: float, stops: list[int]
 ) -> None:
-    """Against a count of iterations one by one, in exact fractions."""
+    """Compared with a count of iterations one by one, in exact fractions."""
     progress = Progress(10**9)
     progress.start(0)
     progress.set_rate(rate(iteration_s), every(interval_s, cost_s))
@@ -224,7 +224,7 @@ def test_failures_in_a_row_are_counted_until_the_job_saves() -> None:
     assert counts == [0, 1, 2, 1, 2]
 
 
-def test_a_policy_that_leaves_jobs_waiting_for_failures_is_told() -> None:
+def test_a_policy_that_leaves_jobs_waiting_for_failures_is_reported() -> None:
     class Idle(Script):
         def decide(self, view: ClusterView) -> Sequence[Decision]:
             return ()

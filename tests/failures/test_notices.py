@@ -67,7 +67,7 @@ def test_a_job_that_moves_away_in_time_loses_nothing() -> None:
     assert [row.lost for row in rows.placements] == [0, 0]
 
 
-def test_the_engine_places_nobody_on_gpus_on_notice_whoever_gives_them_back() -> None:
+def test_the_engine_places_no_job_on_gpus_on_notice_whoever_releases_them() -> None:
     events = Outage(Notice(10 * S, (0,), 20 * S, WORK))
     engine = simulator(cluster([8, 8]), [job("a", gpus=8, iterations=25)], events=events)
     assert engine.next_question()
@@ -79,7 +79,7 @@ def test_the_engine_places_nobody_on_gpus_on_notice_whoever_gives_them_back() ->
         engine.answer([Migrate(0, on({0: 8}))])
 
 
-def test_nobody_loses_gpus_for_a_start_on_gpus_on_notice() -> None:
+def test_no_job_loses_gpus_for_a_start_on_gpus_on_notice() -> None:
     """`big` would take both machines, of which one is on notice; `a` and `b` run on."""
     events = Outage(Notice(10 * S, (0,), 30 * S, WORK))
     start = [Start(0, on({0: 4})), Start(1, on({1: 4}))]
@@ -127,12 +127,12 @@ def test_a_policy_that_takes_gpus_away_gives_none_of_those_on_notice(policy: str
     assert begun
     assert all(0 not in row.placement.leaves for row in begun)
     assert len(rows.jobs) == 4
-    # Nobody could get the GPUs of who was there, so nobody takes them away before the outage.
+    # No job could get the GPUs of the jobs there, so none is preempted for them before the outage.
     (stopped,) = [row for row in rows.outages if row.outage is not None]
     assert stopped.stopped == rows.notices[0].there != ()
 
 
-def test_the_table_of_outages_tells_of_notices_and_who_was_there() -> None:
+def test_the_table_of_outages_lists_notices_and_the_jobs_there() -> None:
     rows, _ = run_with_failures(cluster([8]), [job("a", gpus=2, iterations=25)], maintenance())
     table = outage_table(rows, ["a"])
     assert table["event"] == ["notice", "maintenance"]
@@ -159,7 +159,7 @@ def test_the_table_of_outages_tells_of_notices_and_who_was_there() -> None:
         ),
     ],
 )
-def test_a_bad_notice_is_one_sentence(text: str, words: str, tmp_path: Path) -> None:
+def test_a_bad_notice_ends_in_one_sentence(text: str, words: str, tmp_path: Path) -> None:
     file = tmp_path / "bad.yaml"
     file.write_text(text, encoding="utf-8")
     with pytest.raises(ConfigError, match=words) as error:

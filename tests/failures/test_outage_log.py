@@ -92,7 +92,7 @@ def test_columns_may_stand_in_any_order_and_outages_may_touch(tmp_path: Path) ->
         ),
     ],
 )
-def test_a_bad_log_is_one_sentence_with_line_value_and_remedy(
+def test_a_bad_log_ends_in_one_sentence_with_line_value_and_remedy(
     text: str, error: type[ArtistError], words: str, tmp_path: Path
 ) -> None:
     log = written(tmp_path / "log.csv", text)

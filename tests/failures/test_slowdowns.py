@@ -133,8 +133,8 @@ def test_a_slower_machine_never_ends_a_job_earlier(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_the_slowest_of_many_units_counts_and_every_edge_is_told(seed: int) -> None:
-    """Against a search of all of them; racks and machines overlap, some forever, some equally."""
+def test_the_slowest_of_many_units_counts_and_every_change_is_reported(seed: int) -> None:
+    """Compared with a search over all units: racks and machines overlap, some of them for ever."""
     draw = Random(seed)
 
     def one() -> SlowLeaves:

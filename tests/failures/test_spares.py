@@ -44,7 +44,7 @@ def test_one_spare_for_three_failures_by_hand() -> None:
     ]  # fmt: skip
 
 
-def test_a_job_is_told_when_the_place_is_filled() -> None:
+def test_an_outage_lasts_until_a_spare_fills_the_place() -> None:
     model = {"outages": [out(0, 100)], "spares": {"count": 1, "swap_s": 50}}
     event = FailureEvents(units(TREE, model), 0).next_event(0)
     assert isinstance(event, Withdraw) and seconds(event.outage.until) == 150
@@ -104,7 +104,7 @@ def test_a_run_with_spares_waits_less(tmp_path: Path) -> None:
         ("spares:\n  count: 1\n  swap_s: 1\n  level: rak", ":4: no 'rak' in this cluster (did"),
     ],
 )
-def test_bad_spares_are_one_sentence_with_line_and_remedy(
+def test_bad_spares_end_in_one_sentence_with_line_and_remedy(
     text: str, words: str, tmp_path: Path
 ) -> None:
     file = tmp_path / "mine.yaml"

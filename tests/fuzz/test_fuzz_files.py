@@ -36,7 +36,7 @@ def test_many_broken_files(empty: Path, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in OPTIONAL])
-def test_what_is_no_file_is_refused(empty: Path, kind: str) -> None:
+def test_a_path_that_is_not_a_file_is_refused(empty: Path, kind: str) -> None:
     """A folder, a pipe that nobody writes to, a device, a link to itself, nothing at all."""
     path = empty / KINDS[kind].name
     check(KINDS[kind], empty, b"")

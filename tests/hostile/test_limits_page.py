@@ -13,7 +13,7 @@ ROWS = re.findall(r"^\| .* \| ([\d,]+) \| `([\w.]+)\.(\w+)` \|$", PAGE.read_text
 
 
 @pytest.mark.parametrize(("stated", "module", "name"), ROWS)
-def test_a_limit(stated: str, module: str, name: str) -> None:
+def test_each_limit_on_the_page_is_that_of_the_code(stated: str, module: str, name: str) -> None:
     assert getattr(importlib.import_module(module), name) == int(stated.replace(",", ""))
 
 

@@ -56,7 +56,7 @@ def test_digits_of_other_scripts_are_no_digits(cell: object) -> None:
     assert math.isnan(as_float(cell))
 
 
-def test_nor_are_they_in_options() -> None:
+def test_digits_of_other_scripts_are_refused_in_options() -> None:
     assert quantity("\uff11us", LATENCY_UNITS) is None
     with pytest.raises(ConfigError, match="expected trace, batch or poisson"):
         Scenario(arrivals="poisson:\u0663")

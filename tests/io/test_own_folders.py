@@ -55,12 +55,12 @@ def test_what_the_command_wrote_is_its_own(album: Path) -> None:
         (lambda out: (out / "album.json").write_text('{"name": "an extension"}'), "album.json"),
     ],
 )
-def test_anything_else_is_found(album: Path, change: Callable[[Path], None], first: str) -> None:
+def test_foreign_files_are_found(album: Path, change: Callable[[Path], None], first: str) -> None:
     change(album)
     assert KIND.foreign(album) == album / first
 
 
-def test_a_linked_folder_is_nobodys(album: Path, tmp_path: Path) -> None:
+def test_a_linked_folder_counts_as_foreign(album: Path, tmp_path: Path) -> None:
     (album / "small").rename(tmp_path / "elsewhere")
     (album / "small").symlink_to(tmp_path / "elsewhere")
     assert KIND.foreign(album) == album / "small"
@@ -75,7 +75,7 @@ def files(folder: Path) -> list[str]:
     [("manifest.json", '{"name": "a browser extension", "manifest_version": 3}'),
      ("manifest.json", "not JSON"), ("thesis.tex", "years of work"), ("mine/notes.txt", "mine")],
 )  # fmt: skip
-def test_a_folder_with_a_file_of_the_user_is_no_run_directory(
+def test_a_folder_with_a_file_of_the_user_is_not_a_run_directory(
     tmp_path: Path, name: str, content: str
 ) -> None:
     out = tmp_path / "run"
@@ -91,7 +91,7 @@ def test_a_folder_with_a_file_of_the_user_is_no_run_directory(
     assert files(out) == before
 
 
-def test_a_manifest_alone_is_no_run_directory(tmp_path: Path) -> None:
+def test_a_manifest_alone_is_not_a_run_directory(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "manifest.json").write_text("{}")
     with pytest.raises(ConfigError, match="artist did not write manifest"):
@@ -149,7 +149,7 @@ def link(folder: Path) -> None:
     folder.symlink_to(elsewhere)
 
 
-def test_two_parquet_files_are_no_warehouse_and_two_files_no_plan(tmp_path: Path) -> None:
+def test_two_parquet_files_are_not_a_warehouse_and_two_files_not_a_plan(tmp_path: Path) -> None:
     for name in ("tables.parquet", "demand.parquet"):
         (tmp_path / name).write_bytes(b"PAR1 of a thesis")
     assert WAREHOUSE.foreign(tmp_path) == tmp_path / "tables.parquet"

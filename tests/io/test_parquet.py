@@ -90,7 +90,7 @@ for at in range(len(data)):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["parquet", "csv"])
 def test_a_command_that_read_with_arrow_ends_well_under_load(tmp_path: Path, kind: str) -> None:
-    """With threads that free memory of Python, one command in three was aborted at its end."""
+    """Arrow's threads freed Python's memory, which aborted one command in three at its end."""
     trace = ELASTIC
     if kind == "csv":
         trace = tmp_path / "t.csv"

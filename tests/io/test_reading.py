@@ -9,7 +9,7 @@ from artist.errors import TraceError
 from artist.io.reading import read_bytes
 
 
-def test_a_pipe_without_a_writer_is_refused_as_one(tmp_path: Path) -> None:
+def test_a_pipe_without_a_writer_is_refused_as_a_pipe(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     with pytest.raises(TraceError, match="a pipe without a writer"):

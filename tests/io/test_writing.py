@@ -119,7 +119,7 @@ def test_content_is_on_the_disk_before_it_gets_its_name(
     assert [name for _, name in more] == ["row", scratch.name, scratch.name, tmp_path.name]
 
 
-def test_what_a_killed_writer_left_goes_with_the_next_one(tmp_path: Path) -> None:
+def test_leftovers_of_a_killed_writer_are_removed_by_the_next(tmp_path: Path) -> None:
     killed_writer(tmp_path / "out")
     assert len(list(tmp_path.iterdir())) == 1
     write_whole(tmp_path / "other", "text")
@@ -128,7 +128,7 @@ def test_what_a_killed_writer_left_goes_with_the_next_one(tmp_path: Path) -> Non
     assert sorted(path.name for path in tmp_path.iterdir()) == ["other", "out"]
 
 
-def test_what_may_be_in_use_or_is_not_ours_stays(tmp_path: Path) -> None:
+def test_files_that_may_be_in_use_or_belong_to_others_stay(tmp_path: Path) -> None:
     kept = [
         partial_path(tmp_path / "out"),  # of this process, which lives
         tmp_path / ".out.0123456789abcdef-1-1-0.partial",  # of another machine

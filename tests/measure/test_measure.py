@@ -1,4 +1,4 @@
-"""`artist measure` on two CPU processes. Needs torch, which is an extra."""
+"""Does `artist measure` work on two CPU processes? Needs torch, which is an extra."""
 
 import csv
 import importlib.util

@@ -33,7 +33,7 @@ def mutation(rule: str, name: str = "first", site: int = 0) -> Mutation:
 
 
 @pytest.mark.slow  # each mutation starts a pytest of its own
-def test_each_kind_of_failure_is_told_from_a_mutation_that_is_noticed(root: Path) -> None:
+def test_each_kind_of_failure_is_distinguished_from_a_noticed_mutation(root: Path) -> None:
     mutations = [
         mutation("bound"),
         mutation("direction"),

@@ -68,5 +68,5 @@ def run(
 
 
 def renamed(jobs: Sequence[Job]) -> list[Job]:
-    """Other names, in the opposite order of the alphabet."""
+    """The same jobs under other names, in reverse alphabetical order."""
     return [replace(one, id=f"{len(jobs) - index}-other") for index, one in enumerate(jobs)]

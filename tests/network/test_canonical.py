@@ -15,7 +15,7 @@ from artist.network.models.phase import PhaseSettings, phase
 
 
 def circle(jobs: int, distinct: int = 1) -> Contention:
-    """Job i sends over links i and i + 1, and the last one closes the circle."""
+    """Job i sends over links i and i + 1; the last job closes the circle."""
     members = tuple(
         Member(
             Pattern.simple(1.0 + index % distinct, LINE, Flow((index, (index + 1) % jobs), LINE))

@@ -67,7 +67,7 @@ def test_a_job_that_computes_longer_sends_longer_at_the_same_rate() -> None:
     assert two[0].iteration_s == pytest.approx(3 * one[0].iteration_s)
 
 
-def test_a_job_that_shares_nothing_is_unchanged_to_the_byte() -> None:
+def test_a_job_that_shares_no_link_is_unchanged_to_the_byte() -> None:
     alone = job((0.1, 0.7, 1.9), (0.3, 0.9, 2.1), 0.3)
     other = Link("rack", 1, "up", 4.0)  # it carries what the job sends
     apart = CurvedJob((Way((other,), 0.7 * GIB, 1.0),), alone.curve, 1.7)

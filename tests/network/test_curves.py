@@ -133,7 +133,7 @@ def test_a_job_that_crosses_no_contended_level_has_one_point() -> None:
     assert asked.busy_ratio(0.3) == 0.0
 
 
-def test_each_curve_is_asked_for_once() -> None:
+def test_each_curve_is_computed_once() -> None:
     asked = []
 
     def workload_of(model: str) -> object:
@@ -147,7 +147,7 @@ def test_each_curve_is_asked_for_once() -> None:
     assert asked == ["resnet50"]
 
 
-def test_of_an_uneven_shape_only_the_query_that_counts_is_asked_for_its_traffic() -> None:
+def test_for_an_uneven_shape_only_the_decisive_query_computes_traffic() -> None:
     fabric, shape = load_fabric("leaf-spine"), placed("leaf-spine", "4,4,3,1/2,1")
     service = LatencyService(fabric, open_backend("analytical"), workload)
     service.estimate("resnet50", shape)

@@ -1,4 +1,4 @@
-"""The event simulation: closed forms, laws, and the fluid's own memory of offsets."""
+"""Does the event simulation keep closed forms and laws, and does the fluid keep offsets?"""
 
 from __future__ import annotations
 

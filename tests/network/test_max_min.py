@@ -1,4 +1,4 @@
-"""Max-min shares: against recorded fluid rates, by their laws, and under other names."""
+"""Are max-min shares those of recorded fluids, lawful, and independent of names?"""
 
 from __future__ import annotations
 

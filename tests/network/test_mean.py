@@ -1,4 +1,4 @@
-"""`mean` against the closed form of a processor-sharing server, `phase`, and other names."""
+"""Does `mean` agree with a processor-sharing server and `phase`, whatever the names?"""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def on_a_link(draw: st.DrawFn) -> Contention:
 
 @settings(deadline=None)
 @given(on_a_link())
-def test_another_job_on_a_link_speeds_nobody_up(contention: Contention) -> None:
+def test_another_job_on_a_link_speeds_no_job_up(contention: Contention) -> None:
     # On one link the max-min rate of a job never rises with who else is Up. So the chain is
     # attractive (Liggett, Interacting Particle Systems, 1985, chapter III): more jobs, more Up.
     fewer = mean(replace(contention, members=contention.members[:-1]))
@@ -226,13 +226,13 @@ def test_jobs_out_of_one_nic_do_not_queue_for_each_other(
 
 @settings(max_examples=60)
 @given(st.lists(contentions(), min_size=2, max_size=3))
-def test_chains_asked_together_change_no_bit_of_each_other(several: list[Contention]) -> None:
+def test_chains_solved_together_change_no_bit_of_each_other(several: list[Contention]) -> None:
     asked = [sharing(contention) for contention in several]
     for contention, together in zip(several, speeds_of_several(asked, 0.25), strict=True):
         assert together.tolist() == speeds(contention, 0.25).tolist()
 
 
-def test_crowds_asked_together_get_the_answers_of_one_by_one() -> None:
+def test_crowds_solved_together_equal_crowds_solved_one_by_one() -> None:
     """Crowds of all sizes, on a line of links; the fifth job and the sixth are alone."""
     random = np.random.default_rng(5)
     links = tuple(SharedLink(x, eta=0.9) for x in random.uniform(0.5, 1.5, 12).tolist())

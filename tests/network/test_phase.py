@@ -1,4 +1,4 @@
-"""`phase`: its memory, its names, its noise, and where it must not differ from the fluid."""
+"""Is `phase` independent of memory and names, with the right noise, and the fluid without it?"""
 
 from __future__ import annotations
 

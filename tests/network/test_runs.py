@@ -107,7 +107,7 @@ def test_time_of_a_slowed_job_is_mapped_to_isolated_time() -> None:
 
 
 @every_model
-def test_a_job_that_shares_nothing_is_unchanged_to_the_byte(model: str) -> None:
+def test_a_job_that_shares_no_link_is_unchanged_to_the_byte(model: str) -> None:
     # Two machines of one rack each, and a job in one machine; no jobs meet on an uplink.
     jobs = [job("a"), job("b"), job("c", gpus=4, arrival_s=3.0)]
     placed = [{0: 8, 1: 8}, {2: 8, 3: 8}, {4: 4}]
@@ -159,7 +159,7 @@ class Counting:
         return self.inner.shares(jobs, running, now)
 
 
-def test_only_jobs_joined_to_a_change_are_asked_about() -> None:
+def test_only_jobs_joined_to_a_change_are_solved_again() -> None:
     # Two pairs on two pairs of racks. When the third job comes, the first pair is left alone.
     on_network = network()
     jobs = [job("a"), job("b"), job("c", arrival_s=1.0), job("d", arrival_s=2.0)]
@@ -375,7 +375,7 @@ def test_others_cost_a_job_more_than_its_own_uplinks(model: str) -> None:
 def test_a_job_loses_no_less_than_it_would_alone(
     model: str, others: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not even where the answer about the job alone has converged less than that of all."""
+    """This holds even where the lone job's answer has converged less than that of all jobs."""
     solver = Mean if model == "mean" else Phases
     monkeypatch.setattr(solver, "own_share", lambda _, placed: 0.9 * placed.share)
     jobs = [job("one", gpus=8), *(job(f"{n}", gpus=2, iterations=100) for n in range(others))]

@@ -1,4 +1,4 @@
-"""What leaves a unit: each algorithm worked by hand, and sums against the bytes of the query."""
+"""Is the traffic out of a unit right, by hand for each algorithm, and in sum?"""
 
 from __future__ import annotations
 

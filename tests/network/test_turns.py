@@ -142,7 +142,7 @@ def test_all_of_a_group_go_at_its_pace(jobs: list[tuple[float, float]], jitter: 
         assert one.iteration_s - one.held_s >= one.alone_s * (1 - 1e-12)
 
 
-def test_a_wait_for_a_turn_is_no_lack_of_bandwidth() -> None:
+def test_a_wait_for_a_turn_is_not_a_lack_of_bandwidth() -> None:
     # Half of what they send hides behind computation. If the wait were slower sending, more would
     # hide, and the job would be faster than its group. Alone they take 250 and 275 ms.
     hidden = curve((1.0, 0.5, 0.25), (0.25, 0.5, 1.5), (0.5, 1.0, 2.0))

@@ -183,7 +183,7 @@ def test_a_figure_from_runs_to_files(tmp_path: Path) -> None:
     check_out([ITEMS["figure 1"]], out, overwrite=False)
 
 
-def test_what_is_printed_names_the_world_and_no_interval_that_is_not_there(
+def test_printed_items_name_the_world_and_only_intervals_that_exist(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     made = reproduce(TINY, SMALL, tmp_path, [], seeds=1, workers=1)

@@ -173,7 +173,7 @@ def test_every_placer_fills_openb_as_published(name: str) -> None:
     assert shares_allocated(name, 5) == pytest.approx(PUBLISHED[name], abs=0.6)
 
 
-def test_what_a_pod_lacks_is_named() -> None:
+def test_the_resource_that_a_pod_lacks_is_named() -> None:
     machines = PodMachines([group(1, 8000), group(2, 1000, kind="T4")])
     pods = pod_list({demand(500): 1})
     rule = PLACERS["best-fit"].load()(

@@ -113,7 +113,7 @@ class Witness:
 
 
 def would_start(running: Simulator, policy: Policy) -> Iterator[int]:
-    """What a copy of the policy starts when it is asked the same again."""
+    """The jobs that a copy of the policy starts when it gets the same question again."""
     trial, asked = copied(running, policy)
     trial._asking = True
     yield from (x.handle for x in asked.decide(trial.view()) if isinstance(x, Start))
@@ -194,7 +194,7 @@ def check(data: st.DataObject, hosts: Sequence[str]) -> None:
     if model is None and "lookahead" not in name:  # these may turn a decision down
         assert not witness.miscounted
     if any(f"({host})" in name for host in PACKING) and "lookahead" not in name:
-        assert not witness.forgotten  # a search may let a job wait
+        assert not witness.forgotten  # a search may decide to let a job wait
         assert not witness.wronged
 
 

@@ -111,12 +111,12 @@ def test_a_job_without_a_limit_is_named(limit: object) -> None:
 
 
 @pytest.mark.parametrize("rule", ["", "Exact", "factor", "factor:", "factor:0", "factor:nan"])
-def test_a_rule_that_is_none_is_refused(rule: str) -> None:
+def test_an_unknown_rule_is_refused(rule: str) -> None:
     with pytest.raises(ConfigError, match="expected exact, limit, learned or factor:F"):
         make_policy("conservative", estimates=rule)
 
 
-def test_a_bad_rule_is_said_once_and_other_policies_have_none() -> None:
+def test_a_bad_rule_is_reported_once_and_other_policies_have_none() -> None:
     with pytest.raises(ConfigError) as caught:
         make_policy("easy", estimates="factor:-1")
     assert str(caught.value).count("factor:-1") == 1
@@ -148,7 +148,7 @@ def test_the_contract_is_kept(policy: str, estimates: str) -> None:
     ("policy", "words"),
     [("easy", "it would have delayed job '"), ("conservative", "it would have run into")],
 )
-def test_why_a_job_waits_beside_free_gpus_is_said_once(policy: str, words: str) -> None:
+def test_the_reason_of_a_wait_beside_free_gpus_is_stated_once(policy: str, words: str) -> None:
     jobs = [job("a", 3, 10), job("b", 4, 1, arrival_s=1.0), job("c", 1, 30, arrival_s=1.0)]
     rows = run(ONE, [*jobs, job("d", 4, 1, arrival_s=2.0)], make_policy(policy))
     said = [(row.handle, seconds(row.tick)) for row in rows.wait_reasons if words in row.reason]

@@ -1,4 +1,4 @@
-"""Equal run times are equal ranks, and `LastRanked` keeps nothing of jobs that have finished."""
+"""Do equal run times give equal ranks, and does `LastRanked` forget finished jobs?"""
 
 from __future__ import annotations
 

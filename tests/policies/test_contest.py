@@ -1,4 +1,4 @@
-"""Laws of a contest: a GPU is given once, and a job keeps its GPUs while free ones suffice."""
+"""Is a GPU given once in a contest, and does a job keep its GPUs while free ones suffice?"""
 
 from __future__ import annotations
 

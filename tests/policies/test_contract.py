@@ -101,6 +101,6 @@ class Blind(Classic):
         ),
     ],
 )
-def test_the_checker_catches(policy, words: str) -> None:
+def test_the_checker_catches_broken_policies(policy, words: str) -> None:
     with pytest.raises(PolicyError, match=words):
         check_policy(policy)

@@ -57,7 +57,9 @@ def test_a_pair_that_does_not_pay_is_undone_and_not_tried_again(
     assert max(finishes(rows).values()) == (60.0 if speed is None else 62.0)
 
 
-def test_the_rate_of_a_pair_is_nobodys_own_even_if_one_ends_with_the_slice(tmp_path: Path) -> None:
+def test_the_rate_of_a_pair_is_not_a_jobs_own_even_if_one_ends_with_the_slice(
+    tmp_path: Path,
+) -> None:
     # a ends beside b at 30 s, the end of a slice, with b at half speed. c comes beside b at 40 s.
     jobs = [job("a", iterations=15), job("b", iterations=90), job("c", iterations=90)]
     rows = run(cluster([1]), jobs, None, tmp_path)

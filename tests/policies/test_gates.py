@@ -54,7 +54,7 @@ def test_what_served_only_a_refused_start_falls_with_it(
 
 
 def test_where_nothing_is_refused_nothing_falls(view: ClusterView) -> None:
-    """Also no GPUs given up for a job that starts at the next question."""
+    """This includes GPUs given up for a job that starts only at the next question."""
     for answer in ([SHRINK], [MOVE], [Preempt(FIRST)], BOTH):
         assert without(answer, (), view, "") == (answer, [])
 

@@ -246,7 +246,7 @@ def lift(patch: pytest.MonkeyPatch, name: str) -> None:
 
 @pytest.mark.skipif(core() == "compiled", reason="rules of compiled classes cannot be lifted")
 @pytest.mark.parametrize("policy", ["fifo-backfill", "las", "srtf", "dally", "tiresias"])
-def test_without_the_shortage_that_is_told_the_job_would_have_started(
+def test_without_the_stated_shortage_the_job_would_have_started(
     policy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     draw = Random(1)
@@ -381,7 +381,7 @@ def test_where_the_cluster_states_nothing_the_columns_change_nothing(tmp_path: P
         (ROWS, {"policy": "quota(fifo)"}, r"policy quota\(fifo\) moves jobs by GPUs only"),
     ],
 )
-def test_what_cannot_be_is_refused_in_one_sentence(
+def test_impossible_requests_are_refused_in_one_sentence(
     tmp_path: Path, rows: str, more: dict[str, Any], words: str
 ) -> None:
     assert_refused(scenario(tmp_path, rows, **more), words)

@@ -39,7 +39,7 @@ def test_a_job_waits_for_one_machine_where_it_ends_sooner(rack, alone, searched)
     assert started == (0 if rack == 0.1 else 10_000_000_000)  # of equal ones the host's answer
 
 
-def test_it_goes_on_waiting_as_long_as_that_is_better() -> None:
+def test_a_job_goes_on_waiting_as_long_as_that_is_better() -> None:
     # `s` comes at 2, a question: `w` is offered again, and left out again. FIFO gave the two
     # GPUs to `w`, so they are idle until the next question, at 10.
     jobs = [
@@ -51,7 +51,7 @@ def test_it_goes_on_waiting_as_long_as_that_is_better() -> None:
     assert finishes(run("lookahead(fifo)", jobs, 3.0)) == {"a": 10, "b": 500, "s": 11, "w": 110}
 
 
-def test_only_the_job_that_had_better_wait_does() -> None:
+def test_only_the_job_that_gains_by_waiting_waits() -> None:
     # Two jobs need both machines. Alone in the cluster, neither has anything to wait for.
     jobs = [job("v", 6, 10), job("w", 8, 10)]
     rows = run("lookahead(fifo)", jobs, 3.0)
@@ -59,7 +59,7 @@ def test_only_the_job_that_had_better_wait_does() -> None:
 
 
 @pytest.mark.parametrize("host", ["fifo", "srsf", "las"])
-def test_it_keeps_the_contract(host: str) -> None:
+def test_lookahead_keeps_the_contract(host: str) -> None:
     check_policy(lambda: open_policy(f"lookahead({host})", {}))
 
 
@@ -99,7 +99,7 @@ def test_a_start_that_is_left_out_costs_no_job_its_gpus() -> None:
     assert all(row.preemptions == 0 for row in searched.jobs)
 
 
-def test_the_host_is_told_once_that_a_job_left_out_waits_again() -> None:
+def test_the_host_sees_once_that_a_job_left_out_waits_again() -> None:
     policy = make_policy("lookahead(srsf)")
     assert isinstance(policy, Lookahead)
     policy.left_out = (0,)

@@ -207,7 +207,7 @@ def test_an_answer_that_artist_refuses_names_the_line() -> None:
         simulate(scenario("mine.py:Mine"))
 
 
-def test_a_signal_in_a_policy_is_none_of_its_errors() -> None:
+def test_a_signal_in_a_policy_is_not_its_error() -> None:
     Path("mine.py").write_text(
         f"{HEAD}class Mine(BasePolicy):\n    def decide(self, v): raise KeyboardInterrupt\n"
     )
@@ -274,7 +274,7 @@ def test_a_lease_that_is_not_a_whole_number_of_ticks_gets_a_sentence(lease: obje
 
 
 @pytest.mark.parametrize("jobs", ["2", None, 2.5, True, 0, 5])
-def test_jobs_per_gpu_that_is_no_whole_number_in_range_gets_a_sentence(jobs: object) -> None:
+def test_jobs_per_gpu_that_is_not_a_whole_number_in_range_gets_a_sentence(jobs: object) -> None:
     Path("mine.py").write_text(f"{GOOD}\n    jobs_per_gpu = {jobs!r}\n")
     for name in ("mine.py:Mine", "quota(mine.py:Mine)"):
         with pytest.raises(

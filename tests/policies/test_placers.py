@@ -1,4 +1,4 @@
-"""Placers on a cluster whose free GPUs are written out: which GPUs they take, also in ties."""
+"""Which GPUs do placers take, also in ties? The free GPUs of the cluster are written out."""
 
 from __future__ import annotations
 

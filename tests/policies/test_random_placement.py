@@ -1,4 +1,4 @@
-"""Random placement: any free GPUs, as many as the host says, the same for the same seed."""
+"""Does random placement take any free GPUs, as many as the host says, and repeat by seed?"""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HOSTS = ["las", "themis", "dally", "gandiva", "srtf", "easy", "conservative"]
 
 @pytest.mark.slow
 @pytest.mark.parametrize("host", HOSTS)
-def test_it_keeps_the_contract(host: str) -> None:
+def test_random_placement_keeps_the_contract(host: str) -> None:
     check_policy(lambda: open_policy(f"random-placement({host})", {}))
 
 

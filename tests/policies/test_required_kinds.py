@@ -181,7 +181,9 @@ def test_reservations_are_of_a_kind(policy: str) -> None:
 
 
 @pytest.mark.parametrize("policy", ["easy", "conservative"])
-def test_a_job_with_a_reservation_is_told_of_kinds_once_others_are_free(policy: str) -> None:
+def test_the_reason_of_a_job_with_a_reservation_names_kinds_once_others_are_free(
+    policy: str,
+) -> None:
     """From 100 on all old GPUs are free."""
     jobs = [
         needs("a", 4, NEW),
@@ -235,7 +237,7 @@ def test_themis_gives_what_a_winner_cannot_use_to_others() -> None:
 
 
 @pytest.mark.parametrize("policy", ["themis", "equal-share"])
-def test_who_accepts_fewest_gpus_is_placed_first(policy: str) -> None:
+def test_the_job_that_accepts_fewest_gpus_is_placed_first(policy: str) -> None:
     """The larger job would take the new GPUs, which come first in visiting order."""
     tree = of_kinds(nested(LEVELS, [[4], [4]]), "new", "old")
     rows = ran(tree, [needs("any", 4), needs("new", 2, NEW)], make_policy(policy))
@@ -281,7 +283,7 @@ def test_no_job_is_ever_on_a_kind_that_it_does_not_accept_and_all_finish(
 @pytest.mark.parametrize("policy", SERVES_ALL)
 @given(st.data())
 @settings(max_examples=8, deadline=None)
-def test_nobody_waits_beside_free_gpus_that_it_accepts(policy: str, data: st.DataObject) -> None:
+def test_no_job_waits_beside_free_gpus_that_it_accepts(policy: str, data: st.DataObject) -> None:
     tree, jobs = data.draw(crowds())
     placement = {} if policy == "gandiva" else {"placement": "any"}
     one = make_policy(policy, **{**short_turns(policy), **placement})
@@ -319,7 +321,7 @@ def test_jobs_that_accept_all_kinds_run_as_those_that_name_none(
     assert named[0].placements == named[1].placements
 
 
-def test_nothing_is_kept_count_of_where_every_job_accepts_every_kind() -> None:
+def test_kinds_are_not_counted_where_every_job_accepts_every_kind() -> None:
     tree = two_kinds()
     jobs = [needs("a", 1), needs("b", 1, ("new", "old"))]
     assert FreeHosts.that_matter(tree, jobs) is None
@@ -347,7 +349,7 @@ def test_the_check_finds_a_job_on_another_kind(monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.skipif(core() == "compiled", reason="rules of compiled classes cannot be lifted")
 @pytest.mark.parametrize("policy", ["fifo-backfill", "las", "srtf", "dally", "easy", "tiresias"])
-def test_a_job_that_was_told_to_wait_for_a_kind_had_room_on_others(policy: str) -> None:
+def test_a_job_said_to_wait_for_a_kind_had_room_on_others(policy: str) -> None:
     draw, tree = Random(2), of_kinds(nested(LEVELS, [[4, 4], [4, 4]]), "x", "y", "x", "y")
     jobs = [
         needs(
@@ -431,7 +433,7 @@ def test_the_tables_name_the_kind_as_the_cause(tmp_path: Path) -> None:
         ("a,0,1,vgg16,9,1,newer\n", "fifo", "accepts GPUs of kind 'newer', which the cluster lack"),
     ],
 )
-def test_what_cannot_be_is_refused_in_one_sentence(
+def test_impossible_requests_are_refused_in_one_sentence(
     tmp_path: Path, rows: str, policy: str, words: str
 ) -> None:
     with pytest.raises(ArtistError, match=words) as refused:

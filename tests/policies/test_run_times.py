@@ -20,7 +20,7 @@ def test_only_policies_that_know_run_times_decide_by_them(name: str) -> None:
 
 
 class Fairsize(BasePolicy):
-    """Smallest job first, by GPUs and by the run time that nobody can know."""
+    """Smallest job first, by GPUs and by the run time, which a scheduler cannot know."""
 
     def decide(self, view):
         free, decisions = view.free.copy(), []
@@ -36,23 +36,23 @@ class Fairsize(BasePolicy):
 
 
 class Declared(Fairsize):
-    """The same, which says so."""
+    """The same policy, which declares that it knows run times."""
 
     knows_run_times = True
 
 
 class Later(Fairsize):
-    """By run time only among jobs that arrived later: seen when GPUs become free for them."""
+    """Uses run times only among jobs that arrived later, so only later questions show it."""
 
     def _size(self, job):
         return (job.job.iterations if job.entered else 0), job.handle
 
 
 class Quota(WrapperPolicy):
-    """Forwards all."""
+    """A wrapper that forwards everything to its host."""
 
 
-def test_a_policy_that_reads_run_times_and_does_not_say_so_breaks_the_contract() -> None:
+def test_a_policy_that_reads_run_times_undeclared_breaks_the_contract() -> None:
     with pytest.raises(PolicyError, match=r"knows run times: .*class Fairsize"):
         check_policy(Fairsize)
     with pytest.raises(PolicyError, match=r"decision at 3000 s .*class Later"):

@@ -111,7 +111,7 @@ def test_a_sweep_reaches_the_options_of_a_host(tmp_path: Path) -> None:
         ("countin(las)", "did you mean 'counting'"),
     ],
 )
-def test_what_cannot_be_wrapped_is_said(name: str, words: str) -> None:
+def test_policies_that_cannot_be_wrapped_are_refused(name: str, words: str) -> None:
     with pytest.raises(ConfigError, match=words):
         build_policy(Scenario(policy=name))
 

@@ -65,20 +65,20 @@ def cells(text: str) -> list[list[str]]:
     return [re.findall(r"<t[hd][^>]*>([^<]*)</t[hd]>", row) for row in rows]
 
 
-def test_what_was_copied_is_told(pages: tuple[str, str]) -> None:
+def test_copies_of_tables_are_reported(pages: tuple[str, str]) -> None:
     assert "1 table copied on demand, 2 TB; 1 job waited for data." in pages[0]
     assert ["1", "2 TB"] in cells(pages[0])
     assert "does not belong to a plan" in pages[0]
 
 
-def test_regions_tell_what_they_held(pages: tuple[str, str]) -> None:
+def test_regions_show_what_they_held(pages: tuple[str, str]) -> None:
     rows = {row[0]: row[1:3] for row in cells(pages[0]) if row}
     assert rows["east"] == ["96", "24"]
     assert rows["west"] == ["64", "8"]
     assert rows["north"] == ["32", "0"]
 
 
-def test_the_plan_is_told_before_and_after(pages: tuple[str, str]) -> None:
+def test_the_plan_is_shown_before_and_after(pages: tuple[str, str]) -> None:
     rows = {row[0]: row[1:] for row in cells(pages[1]) if row}
     # Before, 24 GPU hours of 96 x 1 h in east; c had no region, for its tables lay apart.
     assert rows["east, gpu"][:2] == ["96", "0.25"]

@@ -102,7 +102,7 @@ def test_levels_of_a_cluster_file_keep_their_names() -> None:
     assert "Placements on the level network took 100 % of" in compared(near=near, far=far)[0]
 
 
-def test_less_of_a_part_is_told_as_less() -> None:
+def test_a_smaller_part_is_described_as_less() -> None:
     slow = run_with(queue_delay_mean_s=30.0, comm_kept_mean_s=5.0)
     (text, *_) = compared(slow=slow, fast=run_with())
     assert text.endswith("on average: 30 s more waiting and 5 s less communication.")
@@ -143,7 +143,7 @@ def test_a_small_share_is_not_called_none() -> None:
     assert text.startswith("Communication took 0.2 % of the GPU time that jobs held under one and")
 
 
-def test_communication_is_told_where_no_model_makes_half_of_it() -> None:
+def test_communication_is_reported_where_no_model_makes_half_of_it() -> None:
     even = rows_of(
         {"job_id": ["a", "b", "c"], "model": ["vgg11", "resnet50", "gpt2"]},
         {
@@ -163,7 +163,7 @@ def test_of_many_policies_the_least_and_the_most_communicating_are_named() -> No
     assert "10 % of the GPU time that jobs held under p1 and 60 % under p6, the least and" in text
 
 
-def test_a_run_records_its_world_and_the_page_tells_it(one: Path) -> None:
+def test_a_run_records_its_world_and_the_page_shows_it(one: Path) -> None:
     told = json.loads((one / "manifest.json").read_text())["world"]
     assert told == world(Scenario(**read_run(one).scenario))
     shown = page(group(read_runs([one]))).decode()
@@ -207,14 +207,14 @@ def timed(tmp_path: Path) -> Path:
     return make_run(tmp_path / "dally", policy="dally", arrivals="poisson:200")
 
 
-def test_a_wait_has_the_seconds_of_each_cause_that_the_policy_told(timed: Path) -> None:
+def test_a_wait_has_the_seconds_of_each_cause_that_the_policy_stated(timed: Path) -> None:
     told, waits = (pd.read_parquet(timed / f"{name}.parquet") for name in ("wait_causes", "waits"))
     by_cause = waited(read_run(timed)).by_cause
     assert by_cause["timer"] == pytest.approx(told["cause_s"][told["cause"] == "timer"].sum())
     assert sum(by_cause.values()) == pytest.approx(waits["wait_s"].sum())
 
 
-def test_waits_for_other_jobs_are_told_apart_by_how_they_began(busy: Path) -> None:
+def test_waits_for_other_jobs_are_distinguished_by_how_they_began(busy: Path) -> None:
     run = read_run(busy)
     by_cause, after_start_s = waited(run)
     share = 100 * after_start_s / by_cause["order"]
@@ -240,7 +240,7 @@ def test_few_jobs_may_do_half_of_the_waiting(waits_s: list[float], told: str) ->
     assert half_of_the_waiting(run) == told
 
 
-def test_waits_shorter_than_what_was_left_free_are_told_without_a_crash(one: Path) -> None:
+def test_waits_shorter_than_the_time_left_free_are_explained(one: Path) -> None:
     damage(one, "waits", replace("cause", lambda values: ["left-free"] * len(values)))
     damage(one, "waits", replace("wait_s", lambda values: [0.0] * len(values)))
     damage(one, "waits", replace("left_free_s", lambda values: [30.0] * len(values)))

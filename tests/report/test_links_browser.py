@@ -64,7 +64,7 @@ def tooltip(browser, figure: str) -> str:
     return said
 
 
-def test_a_cell_and_the_table_tell_values(browser, report: Path) -> None:
+def test_a_cell_and_the_table_show_values(browser, report: Path) -> None:
     browser.open(report, 1280, 900, dark=False)
     said = tooltip(browser, HEAT)
     assert "utilization" in said
@@ -106,7 +106,7 @@ def test_circles_are_drawn_without_complaint(browser, turns: Path, size, dark: b
     assert browser.run(f"return {CIRCLE}.querySelectorAll('.arc').length") == 5
 
 
-def test_a_place_on_a_circle_and_the_table_tell_values(browser, turns: Path) -> None:
+def test_a_place_on_a_circle_and_the_table_show_values(browser, turns: Path) -> None:
     browser.open(turns, 1280, 900, dark=False)
     said = tooltip(browser, CIRCLE)
     assert "in step, at 0 ms" in said

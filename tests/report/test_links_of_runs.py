@@ -251,7 +251,7 @@ def test_damaged_links_are_refused(competing: Path, change: Any, said: str) -> N
     assert said in str(error.value)
 
 
-def test_a_file_that_is_no_parquet_is_one_sentence(artist, competing: Path) -> None:
+def test_a_file_that_is_no_parquet_ends_in_one_sentence(artist, competing: Path) -> None:
     (competing / "links.parquet").write_bytes(b"nothing of use")
     ran = artist("report", competing, "--out", "page.html", code=3)
     assert "links.parquet: cannot be read as Parquet" in ran.stderr

@@ -26,7 +26,7 @@ def run(blocks: list[str], folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_commands(tmp_path: Path) -> None:
+def test_the_commands_on_the_page_work(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     run(re.findall(r"```sh\n(.*?)```", TEXT, re.S), tmp_path)
     for name in ("one.html", "report.html", "figures/makespan.pdf", "trace.json"):
@@ -35,7 +35,7 @@ def test_commands(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_map_of_the_worked_example(tmp_path: Path) -> None:
-    """The commands beside the picture make it: the same words, in a small file."""
+    """The commands beside the picture make a picture with the same words, in a small file."""
     pytest.importorskip("matplotlib")
     text = (DOCS / "contention.md").read_text()
     blocks = re.findall(r"```sh\n(.*?)```", text, re.S)
@@ -49,7 +49,7 @@ def test_the_map_of_the_worked_example(tmp_path: Path) -> None:
     assert picture.stat().st_size < 100_000
 
 
-def test_pictures() -> None:
+def test_the_pictures_exist_and_are_small() -> None:
     names = re.findall(r"!\[[^]]+\]\(([^)]+)\)", TEXT)
     assert names
     for name in names:

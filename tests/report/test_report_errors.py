@@ -1,4 +1,4 @@
-"""Damaged runs and bad requests: one sentence, the right exit code, and nothing written."""
+"""Do damaged runs and bad requests end in one sentence, the right exit code, and no file?"""
 
 from __future__ import annotations
 
@@ -134,6 +134,6 @@ def test_the_same_run_is_read_once(one: Path) -> None:
     assert len(read_runs([one, one, one.parent])) == 1
 
 
-def test_a_policy_without_timers_is_no_error(tmp_path: Path) -> None:
+def test_a_policy_without_timers_is_not_an_error(tmp_path: Path) -> None:
     run = make_run(tmp_path / "fifo", policy="fifo", backend="none")
     assert b"autotuner.parquet" not in page(group(read_runs([run]))).split(b"<script>")[0]

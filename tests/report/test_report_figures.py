@@ -35,7 +35,7 @@ from artist.results.terms.chief_metrics import parts_of
 
 
 def run_of(**columns: list[float]) -> RecordedRun:
-    """A run of which only the jobs are asked."""
+    """A run of which only the jobs are read."""
     numbers = {name: np.array(values, np.float64) for name, values in columns.items()}
     count = len(next(iter(numbers.values())))
     jobs = FileColumns({"job_id": [str(i) for i in range(count)]}, numbers, count)
@@ -49,7 +49,7 @@ def one_setting(**runs: RecordedRun) -> tuple[Study, Setting]:
 
 
 def run_with_parts(*parts: float) -> RecordedRun:
-    """A run of which only the parts of the mean completion time are asked."""
+    """A run of which only the parts of the mean completion time are read."""
     metrics = parts_of([]).values()
     return replace(run_of(jct_s=[sum(parts)]), summary=dict(zip(metrics, parts, strict=True)))
 
@@ -283,7 +283,7 @@ def test_an_irregular_cluster_has_its_shape_in_titles(tmp_path: Path) -> None:
     assert group(read_runs([tmp_path])).settings[1].label == "[[8, 8], [8, 4, 4]]"
 
 
-def test_what_is_not_set_is_no_part_of_a_title(tmp_path: Path) -> None:
+def test_settings_that_are_not_set_are_not_part_of_a_title(tmp_path: Path) -> None:
     trace = tmp_path / "own.csv"
     rows = "a,0,1,ResNet-50,100,0.1\nb,0,1,VGG,100,0.1\n"
     trace.write_text("job_id,arrival_s,gpus,model,iterations,compute_s\n" + rows)

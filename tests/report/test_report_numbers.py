@@ -48,7 +48,7 @@ def test_the_baseline_comes_first(runs: Path) -> None:
     assert group(read_runs([runs]), "gandiva").policies == ("gandiva", "dally")
 
 
-def test_options_tell_runs_of_one_policy_apart_and_give_their_order(tmp_path: Path) -> None:
+def test_options_distinguish_runs_of_one_policy_and_order_them(tmp_path: Path) -> None:
     for lease in (3600, 600):
         make_run(tmp_path / str(lease), policy="las", policy_options={"lease_s": lease})
     assert group(read_runs([tmp_path])).policies == ("las lease_s=600", "las lease_s=3600")
@@ -84,7 +84,7 @@ def test_comparison_is_paired(study) -> None:
 
 
 class Summary:
-    """A run of which only the summary is asked."""
+    """A run of which only the summary is read."""
 
     def __init__(self, **summary: float) -> None:
         self.summary = summary

@@ -19,7 +19,9 @@ TIMELINE = Path(artist.report.__file__).parent / "assets" / "timeline.js"
     ("sharers", "width", "told"),
     [(None, 4, "4"), ([1], 4, "4"), ([3], 4 / 3, "4, shared by 3 jobs")],
 )
-def test_shared_gpus_are_told_as_shared(sharers: list[int] | None, width: float, told: str) -> None:
+def test_shared_gpus_are_shown_as_shared(
+    sharers: list[int] | None, width: float, told: str
+) -> None:
     run = {
         "place": [0], "places": [[7, 0, width]], "job": [0], "jobs": ["a"], "models": ["vgg16"],
         "model": [0], "kind": [0], "kinds": [[0], [0], [1.0]], "shapes": ["4"], "ended": [0],

@@ -124,7 +124,7 @@ def test_equal_policies_share_the_first_place() -> None:
 
 
 def test_all_pairs_of_all_settings_are_one_family() -> None:
-    """A difference that is sure by itself is not, if it was picked from many."""
+    """A difference that is sure alone is not sure if it was picked from many."""
     shares = (1.09, 1.00, 1.08, 1.02, 1.10, 1.01)
     pair = {"b": [a * share for a, share in zip(FAST, shares, strict=True)], "a": FAST}
     assert "surely lower" in about_jct(on_seeds(pair))
@@ -140,7 +140,7 @@ def test_settings_are_counted() -> None:
     )
 
 
-def test_settings_in_which_all_are_equal_are_told() -> None:
+def test_settings_in_which_all_are_equal_are_named() -> None:
     one, other = {"a": FAST, "b": SLOW}, {"a": SLOW, "b": FAST}
     same = {"a": FAST, "b": FAST}
     assert about_jct(on_seeds(one, other, same, same)).startswith(
@@ -276,7 +276,9 @@ def test_one_run_names_the_job_that_finished_last(busy: Path, tmp_path: Path) ->
         (["8", "8", "8"], "."),
     ],
 )
-def test_a_last_job_that_ran_long_is_told_where(one: Path, shapes: list[str], told: str) -> None:
+def test_a_last_job_that_ran_long_is_named_with_its_placement(
+    one: Path, shapes: list[str], told: str
+) -> None:
     """Three stays of 1, 2 and 4 s."""
     job = pd.read_parquet(one / "jobs.parquet").sort_values("finish_s").iloc[-1]["job_id"]
     stays = {
@@ -326,7 +328,7 @@ def test_both_shares_of_one_run_are_of_all_gpu_time(busy: Path) -> None:
     assert f" % for as long as any job waited); {computed:.1f} % went into computing." in text
 
 
-def test_gpus_that_are_held_while_jobs_wait_are_told_apart(busy: Path) -> None:
+def test_gpus_that_are_held_while_jobs_wait_are_counted_separately(busy: Path) -> None:
     # Jobs wait for the first 10 of 100 s, in which 12 of 16 GPUs are held.
     run = read_run(busy)
     columns = ("time_s", [0, 10, 100]), ("jobs_waiting", [1, 0, 0]), ("gpus_held", [12, 2, 0])

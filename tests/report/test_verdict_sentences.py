@@ -58,7 +58,7 @@ def test_a_metric_has_a_name_that_can_be_read(metric: str, name: str) -> None:
     assert metric_name(metric) == name
 
 
-def test_a_gap_too_small_for_a_percentage_is_told_in_words() -> None:
+def test_a_gap_too_small_for_a_percentage_is_put_in_words() -> None:
     values = {"a": [100.0] * 5, "b": [100.00001] * 5}
     (best,) = bests([Measured("comm_time_mean_s", values, [(seed, 0) for seed in range(5)])])
     assert "a has the lowest, 100 s, next to nothing below the next, b; " in best_sentence(
@@ -139,7 +139,7 @@ def test_policies_come_from_the_best_to_the_worst_and_the_unsure_last() -> None:
     assert [text.split()[0] for _, text in told] == ["best", "worse", "worst", "open"]
 
 
-def test_where_there_is_no_ratio_the_unit_is_told() -> None:
+def test_where_there_is_no_ratio_the_unit_is_stated() -> None:
     one = ComparedValues(math.nan, -12.0, -15.0, -9.0, "less", 5, 0.01, None)
     assert texts("comm_time_mean_s", dally=one)[0][1] == (
         "dally spends 12 s less time on communication than fifo "

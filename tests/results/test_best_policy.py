@@ -45,12 +45,12 @@ def test_the_next_is_named_and_ties_share_the_place() -> None:
     assert "50 % below the next, slow, other; " in told
 
 
-def test_sure_and_undecided_pairs_are_told_apart() -> None:
+def test_sure_and_undecided_pairs_are_distinguished() -> None:
     told = sentence(near=NEAR, slow=SLOW, fast=FAST)
     assert "; surely lower than slow; undecided against near (about " in told
 
 
-def test_of_several_undecided_pairs_the_nearest_verdict_is_told() -> None:
+def test_of_several_undecided_pairs_the_nearest_verdict_is_named() -> None:
     told = sentence(near=NEAR, nearer=NEARER, fast=FAST)
     assert "undecided against near and nearer (about " in told
     verdicts = holm([
@@ -85,11 +85,11 @@ def open_(ratio: float, low: float, high: float, more: int = 1) -> ComparedValue
         (1200, "about 1,200 more permutations would probably settle it"),
     ],
 )
-def test_how_many_more_is_said_of_the_estimate(more: int, words: str) -> None:
+def test_the_number_of_further_replicates_is_called_an_estimate(more: int, words: str) -> None:
     assert what_may_decide(open_(1.1, 1.01, 1.2, more), "permutations") == words
 
 
-def test_undecided_since_many_are_judged_is_told_from_undecided_alone() -> None:
+def test_undecided_only_jointly_is_distinguished_from_undecided_alone() -> None:
     assert undecided_together(open_(1.1, 1.01, 1.2))
     assert not undecided_together(open_(1.1, 0.99, 1.2))
     assert undecided_together(open_(math.nan, 0.5, 2.0))
@@ -98,7 +98,7 @@ def test_undecided_since_many_are_judged_is_told_from_undecided_alone() -> None:
     assert not undecided_together(sure)
 
 
-def test_what_no_test_judges_is_not_counted() -> None:
+def test_pairs_that_no_test_judges_are_not_counted() -> None:
     same, few = compare_values(FAST, FAST), compare_values(FAST[:3], SLOW[:3])
     assert judged_together([same, few, compare_values(FAST, SLOW), open_(1.1, 0.9, 1.2)]) == 2
 

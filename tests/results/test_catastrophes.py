@@ -36,7 +36,7 @@ def test_few_replicates_call_a_policy_faster_that_is_slower_on_average(count, fa
 
 @pytest.mark.parametrize("count", [5, 8, 20])
 def test_catastrophes_that_occur_are_named(count) -> None:
-    """Unless half of the replicates are catastrophes: then the others are the exception."""
+    """If half of the replicates are catastrophes, the others are the exception."""
     samples = draws(count, 0.15)
     tripled = (samples > 2).sum(axis=1)
     found = [far_off(sample.tolist()) is not None for sample in samples]

@@ -30,7 +30,9 @@ def judged(steps: np.ndarray, others: int) -> ComparedValues:
 
 
 @pytest.mark.parametrize(("mean", "others"), [(0.05, 0), (0.08, 10), (0.0, 2)])
-def test_so_many_more_decide_in_eighty_percent_of_cases(mean: float, others: int) -> None:
+def test_the_predicted_replicates_decide_in_eighty_percent_of_cases(
+    mean: float, others: int
+) -> None:
     """If the true mean and scatter are those of the first eight replicates."""
     first = first_steps(8, mean)
     one = judged(first, others)

@@ -120,7 +120,7 @@ def test_soonest_is_the_least_count_that_decides_if_nothing_changes(offset: floa
     assert of_size(math.floor(0.9 * soonest)).verdict == "undecided"
 
 
-def test_more_than_ten_thousand_replicates_are_no_number() -> None:
+def test_more_than_ten_thousand_replicates_are_not_predicted() -> None:
     compared = compare_values([1.0] * 6, np.exp([5.0, -5.0, 4.0, -4.0, 3.0, -3.001]))
     assert (compared.verdict, compared.enough) == ("undecided", None)
     words = "not even 10,000 seeds would settle it"
@@ -192,7 +192,7 @@ def test_senseless_options_are_refused(options, words: str) -> None:
         artist.compare_values([1.0, 2.0], [3.0, 4.0], **options)
 
 
-def test_what_no_test_judges_is_not_in_the_family() -> None:
+def test_pairs_that_no_test_judges_are_not_in_the_family() -> None:
     judged = ComparedValues(1.1, 1.0, 1.0, 1.2, "more", 9, 0.04, None)
     copies = compare_values([1.0] * 5, [2.0] * 5)
     assert [one.verdict for one in holm([judged, copies])] == ["more", "too few replicates"]

@@ -91,7 +91,7 @@ def counted(rows: Rows, tree: ClusterTree, tick: int) -> float:
 
 @settings(max_examples=60)
 @given(trees(), st.data())
-def test_it_is_what_a_count_machine_by_machine_gives(
+def test_fragmentation_equals_a_count_machine_by_machine(
     tree: ClusterTree, data: st.DataObject
 ) -> None:
     jobs = [
@@ -151,7 +151,7 @@ def left_over(rows: Rows, tree: ClusterTree, tick: int) -> float:
 
 @settings(max_examples=40)
 @given(case=cases())
-def test_with_shares_it_is_what_a_count_gpu_by_gpu_gives(
+def test_with_shares_fragmentation_equals_a_count_gpu_by_gpu(
     case: tuple[ClusterTree, list[Job]],
 ) -> None:
     tree, jobs = case

@@ -66,7 +66,7 @@ def test_intervals_of_a_link_follow_its_jobs() -> None:
     assert np.all(np.asarray(table["utilisation"]) <= 1.0)
 
 
-def test_a_link_tells_who_sends_on_it_and_what_they_want_of_it() -> None:
+def test_a_link_lists_its_jobs_and_their_demand() -> None:
     rows, jobs, on_network = a_run("mean")
     table = link_tables(rows, jobs, on_network)["links"]
     here = [i for i, link in enumerate(table["link"]) if link == "rack 0 up"]
@@ -95,7 +95,7 @@ def test_machines_carry_what_their_jobs_demand() -> None:
     assert max(demands) <= 1.0
 
 
-def test_jobs_tell_what_they_lost_to_each_other() -> None:
+def test_jobs_report_what_they_lost_to_each_other() -> None:
     rows, jobs, on_network = a_run("mean")
     table = job_table(rows, contended=True)
     run_s = np.asarray(table["run_s"])
@@ -108,7 +108,7 @@ def test_jobs_tell_what_they_lost_to_each_other() -> None:
     assert summary["contention_slowdown_mean"] == np.mean(table["contention_slowdown"])
 
 
-def test_a_loss_tells_the_own_uplinks_from_the_neighbours() -> None:
+def test_a_loss_separates_own_uplinks_from_neighbours() -> None:
     on_network, jobs = network(rack_uplinks=1), [job("one"), job("two", iterations=500)]
     alone = job_table(run(jobs[:1], [LEFT], "mean", on_network), contended=True)
     assert alone["contention_own_s"] == pytest.approx(alone["contention_lost_s"])
@@ -133,7 +133,7 @@ def test_without_an_own_part_its_columns_are_left_out() -> None:
     assert "contention_own_s" not in job_table(rows, contended=True)
 
 
-def test_without_contention_nothing_is_told() -> None:
+def test_without_contention_there_are_no_columns_of_losses() -> None:
     rows, _, on_network = a_run("none")
     table = job_table(rows)
     summary = summarise(rows, on_network.tree, table, timeline_table(rows, on_network.tree), 2)

@@ -59,7 +59,7 @@ def test_calibration_and_restarts_only_make_a_makespan_longer(policy: str) -> No
     assert free["makespan_bound_s"] <= summary["makespan_bound_s"] <= summary["makespan_s"]
 
 
-def test_it_is_the_same_under_every_policy() -> None:
+def test_the_bound_is_the_same_under_every_policy() -> None:
     bounds = {
         simulate(Scenario(racks=1, jobs=40, policy=policy)).summary["makespan_bound_s"]
         for policy in ("dally", "fifo", "srtf")
@@ -67,7 +67,7 @@ def test_it_is_the_same_under_every_policy() -> None:
     assert len(bounds) == 1
 
 
-def test_a_lone_job_without_communication_reaches_it() -> None:
+def test_a_lone_job_without_communication_reaches_the_bound() -> None:
     rows = run(TREE, [Job("lone", 2.5, 4, "m", 7, 1 / 3)], Classic(ClassicOptions()))
     first, end = makespan_bound(rows.jobs, TREE.gpus, lambda _: 0.0)
     assert (first, rows.jobs[0].finish - end) in [(2_500_000_000, 0), (2_500_000_000, 1)]

@@ -55,7 +55,7 @@ def test_a_window_of_three_jobs_by_hand(tmp_path: Path) -> None:
 def test_a_window_of_the_whole_run_changes_no_figure(
     window: dict[str, float], shared: dict[str, Any]
 ) -> None:
-    """Nor does the time before the first arrival and after the end of the run count."""
+    """The time before the first arrival and after the end of the run does not count either."""
     run = simulated(**shared)
     within = simulated(**shared, **window).summary
     assert within["jobs_measured"] == 80
@@ -67,7 +67,7 @@ def test_a_window_of_the_whole_run_changes_no_figure(
 
 
 def test_gpu_time_that_jobs_share_counts_in_the_window_only() -> None:
-    """Also that of jobs that arrived before it."""
+    """The GPU time of jobs that arrived before the window counts, too."""
     run = simulated(**SHARED)
     start_s, end_s = (float(np.quantile(run.tables["jobs"]["arrival_s"], x)) for x in (0.5, 0.8))
     within = simulated(**SHARED, measure_from_s=start_s, measure_until_s=end_s).summary
@@ -121,6 +121,6 @@ def test_a_window_without_time_or_jobs_is_refused(settings: dict[str, float], wo
         simulated(**settings)
 
 
-def test_a_scenario_without_a_window_does_not_tell_of_one(whole: artist.Result) -> None:
+def test_a_scenario_without_a_window_does_not_mention_one(whole: artist.Result) -> None:
     assert not any(name.startswith("measure") for name in Scenario().model_dump())
     assert set(OWN[:3]).isdisjoint(whole.summary)

@@ -57,7 +57,7 @@ def test_a_notebook_shows_the_summary_with_units_and_the_setting(result: artist.
     assert len(html) < 4000
 
 
-def test_a_changed_fabric_is_told_in_words() -> None:
+def test_a_changed_fabric_is_described_in_words() -> None:
     options = {"network": {"bandwidth": "100Gbit/s"}}
     changed = artist.Scenario(trace="tiny-batch", racks=1, policy="fifo", fabric_options=options)
     html = artist.simulate(changed, cache=False)._repr_html_()
@@ -65,7 +65,7 @@ def test_a_changed_fabric_is_told_in_words() -> None:
     assert "gib_per_s" not in html
 
 
-def test_a_name_is_text_and_no_markup(result: artist.Result) -> None:
+def test_a_name_is_text_and_not_markup(result: artist.Result) -> None:
     hostile = replace(result, summary={**result.summary, "trace": "<script>alert(1)</script>"})
     html = hostile._repr_html_()
     assert "<script" not in html

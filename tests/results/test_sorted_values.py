@@ -1,4 +1,4 @@
-"""The values in their order are those of NumPy, to the last bit."""
+"""Are sorted values and percentiles those of NumPy, to the last bit?"""
 
 from __future__ import annotations
 

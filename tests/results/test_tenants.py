@@ -118,7 +118,7 @@ def test_late_share_is_of_waits_within_quota(tmp_path: Path) -> None:
         ("absent.yaml", ConfigError, "absent.yaml"),
     ],
 )
-def test_bad_tenants_are_told_in_a_sentence(
+def test_bad_tenants_are_refused_in_a_sentence(
     tmp_path: Path, tenants: object, error: type[ArtistError], words: str
 ) -> None:
     with pytest.raises(error) as caught:
@@ -138,7 +138,7 @@ def test_the_report_draws_them(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("policy", ["quota(fifo)", "mast"])
-def test_placements_tell_the_class_with_which_a_job_got_its_gpus(
+def test_placements_record_the_class_with_which_a_job_got_its_gpus(
     policy: str, tmp_path: Path
 ) -> None:
     """Of the quota of 8 GPUs a takes all, so b is above it; web has 4, and d has no tenant."""

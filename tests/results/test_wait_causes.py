@@ -192,7 +192,7 @@ def test_without_the_cause_that_is_named_the_job_would_have_started(
 @interpreted
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("case", ["tuned timers", "fixed timers", "no level further out"])
-def test_of_every_job_that_its_timers_refuse_it_is_told(case: str, seed: int) -> None:
+def test_every_job_that_its_timers_refuse_is_said_to_wait_for_them(case: str, seed: int) -> None:
     engine, policy = beginning(case, seed)
     told: dict[int, Wait] = {}
     for view, before, answer in questions(engine, policy):

@@ -250,7 +250,7 @@ def test_waits_under_dally_by_hand() -> None:
     )
 
 
-def test_an_instant_of_hours_is_told_in_hours() -> None:
+def test_an_instant_of_hours_is_written_in_hours() -> None:
     jobs = [job("a", 2, 10**5), job("b", 2, 10**5), job("pair", 2, 10)]
     tree = cluster([3, 3])
     timers = {"machine_timer_s": 5400.0, "rack_timer_s": 9000.0, "lease_s": 1e6}
@@ -309,7 +309,7 @@ def test_gpus_out_of_service_are_not_free() -> None:
     )
 
 
-def test_a_wait_for_a_kind_tells_of_gpus_out_of_service() -> None:
+def test_a_wait_for_a_kind_mentions_gpus_out_of_service() -> None:
     """The job accepts those of machine 1 only, which is away until 8."""
     jobs, tree = [job("b", 2, 1, arrival_s=3.0)], cluster([2, 2])
     events = Outage(Withdraw(2 * S, on({1: 2})), Restore(8 * S, on({1: 2})))
@@ -320,7 +320,7 @@ def test_a_wait_for_a_kind_tells_of_gpus_out_of_service() -> None:
     assert some(waits, "cause", "reason") == [("gpu_kind", f"{words}; {rest}")]
 
 
-def test_gpus_that_stay_free_until_the_job_gets_them_went_to_nobody_else() -> None:
+def test_gpus_that_stay_free_until_the_job_gets_them_went_to_no_other_job() -> None:
     # wide has all GPUs until 600. late gets them a nanosecond later, and later a second later.
     jobs = [job("wide", 8, 600), job("late", 8, 9, arrival_s=100.0)]
     jobs.append(job("later", 8, 9, arrival_s=609.0))
@@ -354,13 +354,13 @@ def test_too_few_gpus_before_others_are_left_free_are_written_down() -> None:
     assert seconds_by_cause(wait_inputs(rows, 8, jobs)) == {"left-free": 5.0, "gpus": 3.0}
 
 
-def test_a_job_that_nobody_keeps_waiting_has_no_wait() -> None:
+def test_a_job_that_starts_at_once_has_no_wait() -> None:
     jobs = [job("a"), job("b", arrival_s=3.0)]
     tree = cluster([2])
     assert table(simulated("fifo", tree, jobs), tree, jobs) == []
 
 
-# -- what a policy tells -------------------------------------------------------------
+# -- reasons of a policy -------------------------------------------------------------
 
 
 def test_the_last_words_of_a_wait_are_its_reason() -> None:
@@ -384,7 +384,7 @@ def test_the_last_words_of_a_wait_are_its_reason() -> None:
     assert waits[0]["reason"] == "last words; it wanted 1, and no GPU was free"
 
 
-def test_gpus_that_only_change_hands_are_not_told_as_free_beside_a_policys_reason() -> None:
+def test_gpus_that_only_change_hands_are_not_called_free_beside_a_policys_reason() -> None:
     # At 5, long's 3 GPUs end and go to next at once; late, told of a quota, never saw more than 1.
     jobs = [job("long", 3, 5), job("next", 3, 5), job("late", 2, 5)]
     answers = {

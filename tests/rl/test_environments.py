@@ -102,7 +102,7 @@ def test_an_observation_that_was_given_does_not_change() -> None:
     assert (seen == before).all()
 
 
-def test_the_facts_of_every_step_tell_time_queue_and_free_gpus() -> None:
+def test_the_facts_of_every_step_state_time_queue_and_free_gpus() -> None:
     env = made()
     _, facts = env.reset(seed=3)
     told, end = [facts], False
@@ -342,7 +342,7 @@ def test_environments_in_processes_are_those_of_one_process() -> None:
         vector.close()
 
 
-def test_losses_are_asked_for_only_where_there_are_some(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_losses_are_computed_only_where_there_are_some(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the shortcut every observation is the same, and some show losses."""
     from artist.policies.learned.observation_sensitivity import OF_A_CANDIDATE, Sensitivity
 

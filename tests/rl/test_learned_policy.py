@@ -37,7 +37,7 @@ def rows_under(policy: str, scenario: Scenario = SMALL, **options: object) -> Ro
     ("preemption", "classic", "its_options"),
     [("at-once", "srsf", {}), ("never", "sjf", {"order": "area"})],
 )
-def test_whoever_always_picks_the_first_candidate_is_the_classic_policy(
+def test_a_network_that_always_picks_the_first_candidate_is_the_classic_policy(
     tmp_path: Path,
     seed: int,
     contention: str,
@@ -59,7 +59,7 @@ def test_whoever_always_picks_the_first_candidate_is_the_classic_policy(
 def test_a_network_that_starts_from_the_first_candidate_is_srsf(
     tmp_path: Path, seed: int, may_wait: bool
 ) -> None:
-    """All its layers give 0, as before a training."""
+    """All layers give 0, as they do before training."""
     options = TaskOptions(
         preemption="at-once", placement="consolidate-or-wait", may_wait=may_wait, candidates=3
     )
@@ -71,7 +71,7 @@ def test_a_network_that_starts_from_the_first_candidate_is_srsf(
 
 @pytest.mark.parametrize(("caution", "action"), [(1.0, 0), (0.5, 3), (0.0, 3)])
 def test_less_caution_leaves_the_start_sooner(tmp_path: Path, caution: float, action: int) -> None:
-    """Its layers give none 5; its start takes off 9."""
+    """The layers give the action none a logit of 5; the start takes off 9."""
     options = TaskOptions(candidates=3)
     file = untrained(tmp_path / "p.npz", start_of("first", 3), options, none=5.0)
     network = Learned(LearnedOptions(weights=str(file), caution=caution))._network
@@ -220,7 +220,7 @@ def test_a_network_that_ships_is_that_of_its_file(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["rl-base", "rl-hybrid"])
-def test_the_model_card_tells_of_the_weights_that_ship(name: str) -> None:
+def test_the_model_card_describes_the_shipped_weights(name: str) -> None:
     card = (SHIPPED / f"{name}.md").read_text(encoding="utf-8")
     _, manifest = read_weights(SHIPPED / f"{name}.npz")
     assert manifest.digest in card

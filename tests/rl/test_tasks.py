@@ -65,7 +65,7 @@ def test_a_round_ends_when_no_candidate_is_left() -> None:
     assert set(starts(task.decisions())) == {1, 2}
 
 
-def test_who_may_not_wait_cannot_answer_none() -> None:
+def test_an_agent_that_may_not_wait_cannot_answer_none() -> None:
     task, _ = at_first_question({"may_wait": False}, job("a"), job("b"))
     assert task.act(0)
     assert task.mask().tolist() == [True] + [False] * 8

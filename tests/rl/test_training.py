@@ -241,7 +241,7 @@ def test_a_folder_with_something_else_is_left_alone(tmp_path: Path) -> None:
         (["--reward", "jtc"], "did you mean 'jct'"),
     ],
 )
-def test_a_mistake_is_told_in_a_sentence_and_leaves_no_folder(
+def test_a_mistake_ends_in_a_sentence_and_leaves_no_folder(
     tmp_path: Path, arguments: list[str], words: str
 ) -> None:
     scenario = tmp_path / "s.yaml"

@@ -1,4 +1,4 @@
-"""What is said of jobs that Slurm cancels, and which figures leave them out.
+"""Are jobs that Slurm cancels reported, and left out of the right figures?
 
 In each run under `slurm`, `urgent` cancels `victim` after 12 of its 300 s.
 """
@@ -97,7 +97,7 @@ def test_runs_that_cancel_nothing_are_judged(tmp_path: Path) -> None:
     assert found.best_variants()
 
 
-def test_a_report_says_it_and_judges_nothing(tmp_path: Path) -> None:
+def test_a_report_counts_cancelled_jobs_and_judges_nothing(tmp_path: Path) -> None:
     for policy in ("slurm", "fifo"):
         write_run(simulate(scenario(tmp_path, policy=policy)), tmp_path / policy, [])
     pages = {}

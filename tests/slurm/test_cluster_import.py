@@ -1,4 +1,4 @@
-"""What Slurm says of a cluster becomes a cluster file, and what has no place in one is listed."""
+"""Does what Slurm prints become a cluster file, and is what has no place in it listed?"""
 
 from __future__ import annotations
 

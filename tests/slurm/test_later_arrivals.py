@@ -1,4 +1,4 @@
-"""Arrivals after the end of a log are drawn from its past, block by block."""
+"""Are arrivals after the end of a log drawn from its past, block by block?"""
 
 from __future__ import annotations
 
@@ -57,10 +57,10 @@ def test_nothing_comes_after_nothing() -> None:
     assert drawn(at(0.0), 0.0, 100.0) == []
 
 
-def test_how_much_comes_is_as_uncertain_as_the_past_tells() -> None:
+def test_the_amount_of_future_work_is_as_uncertain_as_in_the_past() -> None:
     draws, inside, trials = np.random.default_rng(2), 0, 200
     for trial in range(trials):
-        # Ten days, then three of which the work is to be told. Half of the days are busy.
+        # Ten days, then three whose work is to be predicted. Half of the days are busy.
         counts = draws.poisson(20, 13) * draws.integers(1, 4, 13)
         past = [day + n / 1000 for day, count in enumerate(counts[:10]) for n in range(count)]
         jobs = at(*(DAY_S * x for x in past))

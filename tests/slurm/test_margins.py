@@ -1,4 +1,4 @@
-"""Intervals are corrected by the errors of earlier ones, if these held too few starts."""
+"""Are intervals corrected by the errors of earlier ones, if these held too few starts?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Other links change the communication of recorded jobs with known models, and nothing else."""
+"""Do other links change the communication of jobs with known models, and nothing else?"""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_the_same_links_change_nothing_at_all(tmp_path: Path, change: str) -> No
     assert one.gpu_hours(one.present) == one.gpu_hours(one.outcomes[0])
 
 
-def test_who_waits_for_a_job_that_communicates_less_waits_less(tmp_path: Path) -> None:
+def test_a_job_behind_one_that_communicates_less_waits_less(tmp_path: Path) -> None:
     one = found(
         tmp_path, "fabric=a100", "fabric.network.bandwidth=x0.5",
         fabric="t4", sacct=LONG,
@@ -84,7 +84,7 @@ def test_a_job_that_its_limit_stopped_keeps_its_run_time(tmp_path: Path) -> None
         assert links.stretch == {"1": 1.0}
 
 
-def test_the_share_of_gpu_hours_with_a_model_is_said(tmp_path: Path) -> None:
+def test_the_share_of_gpu_hours_with_a_model_is_stated(tmp_path: Path) -> None:
     one = found(tmp_path, "fabric.network.bandwidth=x0.01")
     known = 16 * 50 / (16 * 50 + 8 * 40)
     assert (links_of(one).known, links_of(one).change) == pytest.approx((known, 0.2))
@@ -142,7 +142,7 @@ def test_models_are_known_by_name_account_or_size(
         ("contention=fluid", {}, "is not part of a cluster"),
     ],
 )  # fmt: skip
-def test_what_says_nothing_is_one_sentence_with_its_remedy(
+def test_changes_that_cannot_be_judged_are_refused_with_a_remedy(
     tmp_path: Path, change: str, more: dict[str, object], says: str
 ) -> None:
     with pytest.raises(ConfigError, match=says) as caught:

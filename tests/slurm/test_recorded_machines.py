@@ -1,4 +1,4 @@
-"""Jobs get the machines that a recorded Slurm gave them, where as many GPUs were free on each."""
+"""Do jobs get the machines that a recorded Slurm gave them, if as many GPUs were free?"""
 
 from __future__ import annotations
 

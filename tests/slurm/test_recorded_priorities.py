@@ -1,4 +1,4 @@
-"""Usage, factors and priorities are those that sshare and sprio printed during a session."""
+"""Are usage, factors and priorities those that sshare and sprio printed during a session?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Starts are forecast from the queue of a recorded Slurm, and the run times that its log has."""
+"""Are starts forecast from the queue of a recorded Slurm, and the run times in its log?"""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_a_job_waits_for_what_is_left_of_the_one_that_runs(tmp_path: Path) -> No
     assert one.group == "user, name and limit (11)"
 
 
-def test_an_account_that_nobody_knows_is_refused(tmp_path: Path) -> None:
+def test_an_unknown_account_is_refused(tmp_path: Path) -> None:
     path = one_machine(tmp_path, [100.0] * 3)
     with pytest.raises(ConfigError, match=r"^--account 'labb': did you mean 'lab'\?$"):
         asked(path, asked=Asked(8, 600.0, account="labb"))
@@ -129,7 +129,7 @@ def test_more_machines_than_every_partition_allows_are_refused(
 def test_a_job_without_a_partition_has_the_limit_of_the_one_that_it_gets(
     tmp_path: Path, default: str
 ) -> None:
-    """Partitions without GPUs are none for it."""
+    """Partitions without GPUs do not count."""
     path = one_machine(tmp_path, [100.0] * 3)
     (path / "nodes.txt").write_text(
         "NodeName=c1 CPUTot=64 Gres=(null) State=IDLE\n" + (path / "nodes.txt").read_text()
@@ -289,7 +289,7 @@ def test_what_waits_at_a_second_of_the_log_starts_in_the_next_one_at_the_earlies
         ({"asked": Asked(16, 60.0)}, "16 GPUs"),
     ],
 )
-def test_what_cannot_be_forecast_is_one_sentence(
+def test_what_cannot_be_forecast_ends_in_one_sentence(
     tmp_path: Path, more: dict[str, object], says: str
 ) -> None:
     with pytest.raises(ArtistError, match=says) as caught:

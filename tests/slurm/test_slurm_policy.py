@@ -1,4 +1,4 @@
-"""The policy `slurm` against schedules worked out by hand from slurm.conf(5)."""
+"""Does the policy `slurm` keep schedules worked out by hand from slurm.conf(5)?"""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def test_what_a_job_asks_for_must_be_there(hints: dict[str, Any], told: str) -> 
         starts([asked("a", 12, 1, 1, **hints)], partitions=partitions, qos=[{"name": "any"}])
 
 
-def test_a_cluster_without_partitions_is_told_as_that() -> None:
+def test_a_cluster_without_partitions_is_reported_as_such() -> None:
     with pytest.raises(TraceError, match="is 'night', and the cluster has no partitions at all"):
         starts([asked("a", 1, 1, 1, partition="night")])
 
@@ -454,7 +454,7 @@ def test_a_job_starts_in_that_of_its_partitions_where_it_can_first(asks: str) ->
 def test_a_job_starts_in_no_partition_that_does_not_allow_its_limit(
     limit_min: int | None, partition: str
 ) -> None:
-    """Unless none allows it: the job ran, so somebody did. Or the job has no limit."""
+    """If no partition allows the limit, or there is none, all partitions count: the job ran."""
     partitions = [
         {"name": "brief", "nodes": "ALL", "max_time_s": 60.0},
         {"name": "long", "nodes": "ALL", "max_time_s": 600.0},
@@ -683,7 +683,9 @@ def test_a_limit_of_each_job_is_named_and_not_taken_for_one_of_all_jobs_of_a_use
         ),
     ],
 )
-def test_whose_limit_a_job_exceeds_is_told_in_words(facts: dict[str, Any], whose: str) -> None:
+def test_the_owner_of_an_exceeded_limit_is_named_in_words(
+    facts: dict[str, Any], whose: str
+) -> None:
     with pytest.raises(TraceError, match=f"takes 4 gres/gpu, and {whose} may hold 2;"):
         starts([team("a", 0.0, 4, "v", "ann", qos="q")], settings=ENFORCED, **facts)
 
@@ -794,7 +796,7 @@ def test_slurm_kills_jobs_at_their_limit(
 def test_the_limit_of_a_partition_kills(
     partition: str, limit_min: float | None, run_s: float
 ) -> None:
-    """Not that of one where the job cannot start, as it has no GPUs or does not allow the limit."""
+    """A partition where the job cannot start, for lack of GPUs or for its limit, does not count."""
     partitions = [
         {"name": "cpu", "nodes": "", "default": True, "max_time_s": 600.0},
         {"name": "night", "nodes": "ALL", "max_time_s": 60.0},
@@ -817,7 +819,7 @@ def test_a_run_says_how_many_jobs_are_cut() -> None:
     assert cut_by(make_policy("fifo"), trace) is trace
 
 
-def test_a_job_is_told_why_it_waits_beside_free_gpus() -> None:
+def test_a_job_that_waits_beside_free_gpus_has_a_reason() -> None:
     jobs = [
         asked("long", 8, 100, 2),
         asked("wide", 16, 10, 1, arrival_s=1.0),

@@ -1,4 +1,4 @@
-"""A recorded session of Slurm is simulated, and its starts are compared one by one."""
+"""Is a recorded session of Slurm simulated, and are its starts compared one by one?"""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_slices_of_gpus_and_partitions_without_gpus_are_left_out(tmp_path: Path)
     assert found.dropped == {"step of a job": 1, "part of a GPU": 1}
 
 
-def test_a_bar_in_a_command_is_told_as_that(tmp_path: Path) -> None:
+def test_a_bar_in_a_command_is_reported_as_such(tmp_path: Path) -> None:
     log = folder(tmp_path) / "sacct.txt"
     log.write_text(SACCT.replace("SchedMain", "Sched|Main"))
     with pytest.raises(TraceError, match=r"sacct\.txt:2: 15 fields, .*the column that has a \|"):
@@ -150,7 +150,7 @@ def test_a_bar_in_a_command_is_told_as_that(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("zone", ["", "+0000"])
-def test_reservations_and_logs_of_different_zones_are_told(tmp_path: Path, zone: str) -> None:
+def test_reservations_and_logs_of_different_zones_are_reported(tmp_path: Path, zone: str) -> None:
     kept = (
         f"ReservationName=x StartTime=2026-01-02T03:01:00{zone} EndTime=2026-01-02T04:01:00{zone}"
     )
@@ -331,7 +331,7 @@ def test_the_most_machines_of_a_partition_are_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("asked", ["gres/gpu=8", "gres/gpu:a100=6,gres/gpu:h100=2"])
-def test_heterogeneous_jobs_are_told_with_what_they_held(tmp_path: Path, asked: str) -> None:
+def test_heterogeneous_jobs_are_reported_with_what_they_held(tmp_path: Path, asked: str) -> None:
     """Jobs 1 and 2 hold 16 x 50 and 8 x 40 GPU-seconds, the parts of job 3 hold 8 x 40 each."""
     row = SACCT.splitlines()[-1].replace("gres/gpu=8", asked, 1)
     parts = "\n".join(row.replace("2|ben", f"3+{part}|ben", 1) for part in (0, 1))

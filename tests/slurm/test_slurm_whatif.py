@@ -1,4 +1,4 @@
-"""Changes of a recorded Slurm are compared with the same Slurm as it is simulated."""
+"""Are changes of a recorded Slurm compared with a simulation of the unchanged one?"""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_another_machine_ends_the_wait(tmp_path: Path) -> None:
     assert len(table(one)[2]) <= 12
 
 
-def test_what_chance_does_is_no_finding(tmp_path: Path) -> None:
+def test_an_effect_of_chance_is_not_a_finding(tmp_path: Path) -> None:
     """The first job ends just as Slurm looks. Where it ends a millisecond later, Slurm is late.
 
     So does any change that lengthens runs a little.
@@ -113,7 +113,7 @@ def test_jobs_that_ask_for_a_kind_of_gpus_get_it_under_any_policy(tmp_path: Path
     assert waits_s == [[[0.5, 45.5]], [[0.5, 45.5]], [[0.0, 45.0]]]
 
 
-def test_another_policy_is_told_as_one_without_limits_and_partitions(tmp_path: Path) -> None:
+def test_another_policy_is_said_to_have_no_limits_and_partitions(tmp_path: Path) -> None:
     first = answer(found(tmp_path, "policy=fifo"))[0]
     without = "without Slurm's cycles, partitions, limits and priorities"
     assert first.startswith(f"policy=fifo ({without}): ")
@@ -196,7 +196,7 @@ def test_a_user_may_be_named_without_keep_names(tmp_path: Path) -> None:
         assert 7 in [one["users"].get(pseudonym("ann")) for one in changed]
 
 
-def test_who_is_worse_off_is_named(tmp_path: Path) -> None:
+def test_users_who_are_worse_off_are_named(tmp_path: Path) -> None:
     text = SACCT + (
         "3|eve|vision|2026-01-02T03:00:06|2026-01-02T03:01:20|2026-01-02T03:02:00|COMPLETED|"
         "gres/gpu=8|gres/gpu=8|g2|00:01:00|1|SchedBackfill|Priority\n"
@@ -281,7 +281,9 @@ def test_jobs_that_a_change_cancels_are_counted_and_in_no_mean(tmp_path: Path) -
         ("machines=1", "job '1' had 16 GPUs, and the cluster would have 8; leave fewer machines"),
     ],
 )
-def test_what_cannot_be_changed_is_one_sentence(tmp_path: Path, change: str, says: str) -> None:
+def test_what_cannot_be_changed_ends_in_one_sentence(
+    tmp_path: Path, change: str, says: str
+) -> None:
     with pytest.raises(ConfigError, match=says) as caught:
         found(tmp_path, change)
     assert str(caught.value).startswith(f"--change '{change.split()[0][:3]}")
@@ -379,7 +381,7 @@ def test_the_page_and_the_command(tmp_path: Path) -> None:
     assert (tmp_path / "page.md").read_text() == text
 
 
-def test_the_same_bytes_twice(tmp_path: Path) -> None:
+def test_a_comparison_repeats_to_the_byte(tmp_path: Path) -> None:
     pages = []
     for name in ("a", "b"):
         (tmp_path / name).mkdir()

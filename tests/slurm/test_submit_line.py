@@ -1,4 +1,4 @@
-"""What sbatch, salloc and srun take for options in the line that sacct keeps."""
+"""Are options in the submit line of sacct read as by sbatch, salloc and srun?"""
 
 from __future__ import annotations
 

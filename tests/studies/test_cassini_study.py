@@ -23,14 +23,14 @@ from studies.cassini.study.drift import JITTER, corrections_per_minute, is_off
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [0, 41, 333])
-def test_the_links_still_say_it(number: int) -> None:
+def test_the_links_still_give_their_rows(number: int) -> None:
     place = list(links.places())[number]
     assert links.row_of(*place) == links.LINKS.read()[number]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [0, 1])
-def test_the_components_still_say_it(number: int) -> None:
+def test_the_components_still_give_their_rows(number: int) -> None:
     assert joint.row_of(number) == joint.JOINT.read()[number]
 
 

@@ -51,7 +51,7 @@ def rows_of(gandiva_at_4: float) -> list[dict[str, str]]:
     ]
 
 
-def test_a_pair_that_contention_reverses_is_told() -> None:
+def test_a_pair_that_contention_reverses_is_reported() -> None:
     one = judging.Judged(rows_of(2.0))
     (change,) = one.changes()
     assert (change.ratio, change.ahead, change.behind) == (4, "gandiva", "fifo")
@@ -62,7 +62,7 @@ def test_a_pair_that_contention_reverses_is_told() -> None:
     assert cost.ratio == pytest.approx(2.025, abs=1e-3)
 
 
-def test_no_change_is_told_where_contention_costs_too_little() -> None:
+def test_no_change_is_reported_where_contention_costs_too_little() -> None:
     one = judging.Judged(rows_of(1.1))
     assert one.changes() == []
     assert one.reversals() == {}

@@ -7,7 +7,7 @@ import pytest
 from studies.failures.study import simulated, wording
 
 
-def test_the_fastest_run_still_says_it() -> None:
+def test_the_fastest_run_still_gives_its_row() -> None:
     of = simulated
     case = next(case for case in of.cases() if case["run"]["gpus"] == 2048)
     row = next(row for row in of.read() if row["case"] == case["name"])

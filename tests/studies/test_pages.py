@@ -45,7 +45,7 @@ def test_the_page_says_what_the_rows_say(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", REPEATED)
-def test_the_runs_still_say_it(name: str) -> None:
+def test_the_runs_still_give_their_rows(name: str) -> None:
     ran = study(name, "runs", "--every", str(REPEATED[name]))
     assert ran.returncode == 0, ran.stderr
 
@@ -59,7 +59,7 @@ def test_every_planned_run_has_one_row(runs: Runs) -> None:
     assert len(set(places)) == len(places)
 
 
-def test_a_changed_page_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_changed_page_is_detected(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     command = importlib.import_module("studies.common.command")
     (tmp_path / "studies" / "any").mkdir(parents=True)
     monkeypatch.setattr(command, "ROOT", tmp_path)

@@ -47,7 +47,7 @@ def test_the_pages_say_what_the_runs_say() -> None:
 
 
 @pytest.mark.slow
-def test_the_runs_still_say_it() -> None:
+def test_the_runs_still_give_their_rows() -> None:
     ran = reproduction("run", "--check", "--every", "150", "--workers", "2")
     assert ran.returncode == 0, ran.stderr
 

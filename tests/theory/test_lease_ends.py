@@ -60,7 +60,7 @@ def run(case: Case, policy: str, options: dict[str, Any], *, always: bool) -> Ro
 @pytest.mark.parametrize(("policy", "options"), POLICIES)
 @given(seed=st.integers(0, 2**32))
 @settings(max_examples=60)
-def test_a_question_that_is_spared_would_have_changed_nothing(
+def test_a_skipped_question_would_have_changed_nothing(
     policy: str, options: dict[str, Any], seed: int
 ) -> None:
     case = random_case(Random(seed), most_gpus=16, most_jobs=14)

@@ -1,4 +1,4 @@
-"""A converted trace keeps everything that the other format can express."""
+"""Does a converted trace keep everything that the other format can express?"""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""Axes of jobs: from a column, from a scenario, published ones, and what is refused."""
+"""Do jobs get axes from a column, a scenario or publications, and are bad ones refused?"""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ def test_placements_hold_the_order_of_ranks(tmp_path: Path, calibration: str) ->
 
 
 def test_a_model_that_a_mapping_names_has_the_axes_of_its_cell(tmp_path: Path) -> None:
-    """They were left out: the model had the file's name when the cells were read."""
+    """Axes were once left out, as the model still had the file's name when cells were read."""
     path = tmp_path / "t.csv"
     path.write_text(f"{HEADER}b,9,16,Our-LM,10,1,\na,0,16,Our-LM,10,1,tensor=8\n")
     rules = Rules(models={"Our-LM": "llama3-70b"})

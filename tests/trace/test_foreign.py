@@ -1,4 +1,4 @@
-"""Foreign formats are recognised and read by the stated rules; a bad file is refused by line."""
+"""Are foreign formats recognised and read by the stated rules, and bad files refused by line?"""
 
 import json
 from pathlib import Path

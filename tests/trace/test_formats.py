@@ -1,4 +1,4 @@
-"""artist's own formats: good files, bad files and arbitrary bytes."""
+"""Are files in artist's own formats read, and bad files and arbitrary bytes refused?"""
 
 import hashlib
 import json

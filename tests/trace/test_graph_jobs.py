@@ -1,4 +1,4 @@
-"""Jobs whose iteration is a folder of Chakra execution traces."""
+"""Do jobs run whose iteration is a folder of Chakra execution traces?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The fast reader of plain CSV files must give the same traces and errors as the careful one."""
+"""Does the fast reader of plain CSV files give the traces and errors of the careful one?"""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What `sacct -a -P` prints becomes jobs by the rules of `foreign/sacct.py`."""
+"""Does what `sacct -a -P` prints become jobs by the rules of `foreign/sacct.py`?"""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_people_get_pseudonyms_unless_names_are_to_be_kept(tmp_path: Path) -> No
     assert [job.user for job in jobs(tmp_path, *SACCT)] == ["ann", "ben", "cem"]
 
 
-def test_limits_partitions_and_accounts_go_along(tmp_path: Path) -> None:
+def test_limits_partitions_and_accounts_are_kept(tmp_path: Path) -> None:
     hints = [job.hints for job in jobs(tmp_path, *SACCT)]
     assert [x["hint_time_limit_s"] for x in hints] == ["1800", "300", ""]
     assert [x["hint_partition"] for x in hints] == ["main", "low", "main"]
@@ -203,7 +203,7 @@ def test_a_run_that_was_not_preempted_is_a_job(tmp_path: Path, states: str, foun
         ("5_0", "sbatch -a 0-9%3 --array=0-99%4 a.sh", "4"),
     ],
 )
-def test_how_many_tasks_of_an_array_run_at_once_goes_along(
+def test_the_limit_of_simultaneous_array_tasks_is_kept(
     tmp_path: Path, id_: str, line: str, most: str
 ) -> None:
     assert one(tmp_path, JobID=id_, SubmitLine=line).hints["hint_tasks_at_once"] == most
@@ -231,7 +231,7 @@ def test_memory_may_have_a_unit(tmp_path: Path) -> None:
     assert found == [2, 2000, 64_000, 2**20, 3 * 2**29]
 
 
-def test_shards_of_gpus_are_not_told_as_jobs_without_any(tmp_path: Path) -> None:
+def test_shards_of_gpus_are_not_reported_as_jobs_without_gpus(tmp_path: Path) -> None:
     head = "JobID|State|Submit|Start|End|AllocTRES"
     times = "COMPLETED|2026-03-01T10:00:00|2026-03-01T10:00:05|2026-03-01T10:01:05"
     held = ("gres/gpu=4", "cpu=4,gres/shard=2", "gres/shard:a100=8", "gres/shard=0", "cpu=4")

@@ -1,4 +1,4 @@
-"""Settings that a scenario gives to all models of a trace."""
+"""Does `trained_as` give its settings to all models of a trace, and refuse bad ones?"""
 
 from pathlib import Path
 
@@ -43,7 +43,7 @@ def test_the_fabrics_gpu_is_the_same_as_its_name() -> None:
     ("other", "words"),
     [({"backend": "none"}, "backend none asks"), ({"goodput": "g.yaml"}, "goodput 'g.yaml' says")],
 )
-def test_it_is_refused_where_it_would_be_ignored(other: dict[str, str], words: str) -> None:
+def test_trained_as_is_refused_where_it_would_be_ignored(other: dict[str, str], words: str) -> None:
     with pytest.raises(ConfigError, match=f"trained_as 'gpu=h100': {words}"):
         artist.simulate(artist.Scenario(**SMALL, trained_as="gpu=h100", **other))
 
@@ -55,7 +55,7 @@ def test_it_is_refused_where_it_would_be_ignored(other: dict[str, str], words: s
         ("sequence=64", "this model has no sequence"),
     ],
 )
-def test_what_cannot_be_is_refused(settings: str, words: str) -> None:
+def test_impossible_values_are_refused(settings: str, words: str) -> None:
     with pytest.raises(TraceError, match=words):
         artist.simulate(artist.Scenario(**SMALL, trained_as=settings))
 

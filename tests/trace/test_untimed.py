@@ -1,4 +1,4 @@
-"""Traces that leave the compute times of jobs to the catalogue of models."""
+"""Do traces without compute times take those of the catalogue of models?"""
 
 from pathlib import Path
 
@@ -106,7 +106,7 @@ def test_other_jobs_may_have_unknown_models_without_a_network(tmp_path: Path) ->
     assert steps_s(path, backend="none")[0] == 0.5
 
 
-def test_parquet_says_the_same(tmp_path: Path) -> None:
+def test_parquet_gives_the_same_jobs(tmp_path: Path) -> None:
     path = tmp_path / "t.parquet"
     columns = {
         "job_id": ["a", "b"], "arrival_s": [0.0, 60.0], "gpus": [4, 8],

@@ -1,4 +1,4 @@
-"""Warnings about traces that can be read but look wrong."""
+"""Is there a warning if a trace can be read but looks wrong, and otherwise none?"""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_step_far_from_the_catalogues_gives_a_warning(
     ]
 
 
-def test_validate_warns_of_them(tmp_path: Path) -> None:
+def test_validate_warns_of_steps_far_from_the_catalogues(tmp_path: Path) -> None:
     path = put(tmp_path, "t.csv", f"{NATIVE}a,0,8,resnet50,100,50\n")
     (text,) = cast(list[str], validate(read_trace(path))["warnings"])
     assert "steps of 50 s" in text

@@ -1,4 +1,4 @@
-"""How far are the catalogue's compute times from a real GPU's? `docs/fidelity.md` says it."""
+"""How far are the catalogue's compute times from a real GPU's, as `docs/fidelity.md` says?"""
 
 import csv
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The rules of the original simulator: timers, levels, priority, batches, placements."""
+"""Do timers, levels, priority, batches and placements follow the original's rules?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Leases, offers and batches of the original simulator's allocator, worked out by hand."""
+"""Are leases, offers and batches those of the original's allocator? Worked out by hand."""
 
 from __future__ import annotations
 

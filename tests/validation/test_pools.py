@@ -57,7 +57,7 @@ def test_a_total_of_another_job_does_not_count(tmp_path: Path) -> None:
     assert pools(with_pools(trace(tmp_path), totals, [], 1000)) == [None, None]
 
 
-def test_the_first_expiry_tells_the_pool(tmp_path: Path) -> None:
+def test_the_first_expiry_reveals_the_pool(tmp_path: Path) -> None:
     path = tmp_path / "fix_Tiresias_1r_mine.csv"
     path.write_text(
         "event,time_s,job_id,model,gpus,priority,waited_s,speed,gpus_list\n"

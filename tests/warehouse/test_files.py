@@ -76,7 +76,7 @@ WRONG: list[tuple[str, str, Any, str]] = [
 
 
 @pytest.mark.parametrize(("file", "column", "values", "message"), WRONG)
-def test_a_wrong_row_is_one_sentence_with_file_row_value_and_remedy(
+def test_a_wrong_row_ends_in_one_sentence_with_file_row_value_and_remedy(
     written: Callable[[Columns], Path], file: str, column: str, values: Any, message: str
 ) -> None:
     columns = tiny()

@@ -251,7 +251,7 @@ def test_a_table_that_moves_back_gives_its_bytes_back() -> None:
     assert quota.left_bytes == 7
 
 
-def test_moves_tell_where_each_table_goes() -> None:
+def test_moves_list_where_each_table_goes() -> None:
     state = state_of(11, tables=40, jobs=80)
     home = state.home.tolist()
     for move in climb(state).moves:

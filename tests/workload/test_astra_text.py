@@ -1,4 +1,4 @@
-"""ASTRA-sim's text format of workloads, read and written."""
+"""Is ASTRA-sim's text format of workloads read and written without loss?"""
 
 from pathlib import Path
 
@@ -79,7 +79,7 @@ def test_a_malformed_workload_names_the_line_and_the_field(
         assert part in str(caught.value)
 
 
-def test_a_missing_file_a_folder_and_bytes_are_one_sentence_each(tmp_path: Path) -> None:
+def test_a_missing_file_a_folder_and_bytes_end_in_one_sentence_each(tmp_path: Path) -> None:
     binary = tmp_path / "binary.txt"
     binary.write_bytes(b"DATA\n1\n\xff\xfe")
     zero = tmp_path / "zero.txt"

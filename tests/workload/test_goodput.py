@@ -120,7 +120,7 @@ def test_batches_inside_their_limits_have_none() -> None:
         ({"kinds": {"t4": {"per_gpu_max": 4}}}, "per_gpu_max on t4 is 4, expected at least"),
     ],
 )
-def test_a_bad_file_is_one_sentence_with_its_line(tmp_path: Path, change, words: str) -> None:
+def test_a_bad_file_ends_in_one_sentence_with_its_line(tmp_path: Path, change, words: str) -> None:
     table = {"name": "mine", "summary": "", "source": "made up", "models": {"any": ROW | change}}
     file = tmp_path / "goodput.yaml"
     file.write_text(yaml.safe_dump(table), encoding="utf-8")

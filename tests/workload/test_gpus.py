@@ -1,4 +1,4 @@
-"""Times of the roofline model, compared with calculations by hand."""
+"""Are the times of the roofline model those of calculations by hand?"""
 
 import pytest
 

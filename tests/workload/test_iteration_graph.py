@@ -1,4 +1,4 @@
-"""When the nodes of small iterations run, compared with schedules made by hand."""
+"""Do the nodes of small iterations run when schedules made by hand say so?"""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Rounding a workload, or the graph of a job, to whole microseconds."""
+"""Does rounding to whole microseconds keep the times of a workload, or of a job's graph?"""
 
 import math
 from itertools import accumulate

@@ -1,4 +1,4 @@
-"""The catalogue, compared with published counts of parameters, arithmetic and layers."""
+"""Does the catalogue have the published counts of parameters, arithmetic and layers?"""
 
 import pytest
 
@@ -200,7 +200,7 @@ def parameters_of_tables(name: str) -> int:
 
 @pytest.mark.parametrize("name", ACTIVE)
 def test_tokens_are_sent_to_all_their_experts_and_back(name: str) -> None:
-    """Also where experts are narrower than the model, as those of Qwen3 and DeepSeek-V3 are."""
+    """This holds where experts are narrower than the model, too, as in Qwen3 and DeepSeek-V3."""
     hidden = {"mixtral-8x7b": 4096, "qwen3-30b-a3b": 2048, "qwen3-235b-a22b": 4096}.get(name, 7168)
     layers = [x for x in workload(name).layers if ".experts." in x.name]
     assert [x.name.rpartition(".")[2] for x in layers[:4]] == [

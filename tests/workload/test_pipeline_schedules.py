@@ -1,4 +1,4 @@
-"""Schedules of pipelines, worked out by hand from the papers' figures."""
+"""Are schedules of pipelines those worked out by hand from the papers' figures?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of models with settings, and what each setting changes."""
+"""Do settings in the name of a model change what they should, and nothing else?"""
 
 import pytest
 
@@ -133,7 +133,7 @@ def test_fsdp_along_an_axis_takes_as_long_as_fsdp_without(name: str, text: str) 
     assert along.finish_ns == bare.finish_ns
 
 
-def test_sharding_that_is_said_and_implied_is_one_name() -> None:
+def test_stated_and_implied_sharding_have_one_name() -> None:
     assert canonical("llama3-8b@tensor=2,sharded=no") == "llama3-8b@tensor=2"
     assert canonical("gpt2@sharded=no") == "gpt2"
 
@@ -160,7 +160,7 @@ def test_experts_stay_spread_unless_axes_cut_the_model_or_the_name_says_otherwis
     assert canonical(spec) == canonical(canonical(spec))
 
 
-def test_experts_send_the_same_whether_their_spread_is_said_or_implied() -> None:
+def test_experts_send_the_same_whether_their_spread_is_stated_or_implied() -> None:
     def sent(settings: str) -> tuple[int, ...]:
         asked = latency(f"mixtral-8x7b@{settings}", "8,8", fabric="hgx-h100")
         assert asked.bytes_per_dimension is not None
@@ -177,7 +177,7 @@ def test_one_gpu_for_the_experts_is_a_name_of_its_own_where_it_changes_the_job()
     assert canonical("mixtral-8x7b@expert=1") == "mixtral-8x7b@expert=1"
 
 
-def test_a_spread_that_is_said_is_a_name_of_its_own_since_only_implied_ones_fit_gangs() -> None:
+def test_a_stated_spread_has_a_name_of_its_own_since_only_implied_ones_fit_gangs() -> None:
     implied, said = (f"mixtral-8x7b@{axes}recompute=full" for axes in ("", "expert=8,"))
     assert canonical(said) == said != canonical(implied)
     for spec, fits in ((implied, True), (said, False)):

@@ -70,7 +70,7 @@ def test_gpus_hold_as_many_experts_as_it_takes_under_any_name(gpus: int) -> None
 
 @pytest.mark.parametrize("model", ["mixtral-8x7b", "qwen3-30b-a3b", "gpt-oss-120b", "bert-large"])
 def test_one_gpu_holds_everything(model: str) -> None:
-    """Also all experts, of which GPUs hold as many as it takes where there are fewer GPUs."""
+    """It holds all experts as well: fewer GPUs than experts hold several each."""
     each = 16 if model != "bert-large" else 12
     assert states_bytes(model, 1) == pytest.approx(each * parameters(model), rel=1e-6)
     assert states_bytes(model, 4) < states_bytes(model, 1)

@@ -85,7 +85,7 @@ def test_a_delay_turns_the_bins(one: Circle, by: int) -> None:
         (lambda: unify([1.0], angle_deg=7), "angle 7 degrees"),
     ],
 )
-def test_what_is_no_circle_is_refused(make, words: str) -> None:  # type: ignore[no-untyped-def]
+def test_a_pattern_that_is_not_a_circle_is_refused(make, words: str) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(ConfigError, match=words):
         make()
 

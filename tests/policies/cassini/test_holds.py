@@ -1,4 +1,4 @@
-"""From time-shifts to holds: who waits until when, by hand."""
+"""Which job is held until when, given time-shifts? Worked out by hand."""
 
 from __future__ import annotations
 

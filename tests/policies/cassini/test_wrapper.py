@@ -213,7 +213,7 @@ def test_jobs_that_gain_too_little_are_left_alone(tmp_path: Path) -> None:
     assert (aligned(0.9), aligned(-1)) == (0, 2)
 
 
-def test_who_stays_keeps_the_turn_when_a_job_leaves(tmp_path: Path) -> None:
+def test_the_job_that_stays_keeps_its_turn_when_another_leaves(tmp_path: Path) -> None:
     # A chain: `a` and `b` meet on the uplink of rack 1, `b` and `c` on that of rack 2.
     jobs = [
         f"{gpus},vgg16@batch=64,{iterations},0.2"
@@ -284,7 +284,7 @@ def test_corrections_are_written_down(tmp_path: Path) -> None:
     assert per_min[1] > 5
 
 
-def test_the_same_twice(tmp_path: Path) -> None:
+def test_a_run_repeats_exactly(tmp_path: Path) -> None:
     one, two = (two_jobs(tmp_path, contention="phase") for _ in range(2))
     for table in ("placements", "cassini"):
         assert one.table(table).equals(two.table(table))
@@ -336,7 +336,7 @@ def test_options_stand_in_a_scenario_and_in_a_sweep(tmp_path: Path) -> None:
         ("themis-cassini", {"angle_deg": 7}, "divisor of 360"),
     ],
 )
-def test_what_is_wrong_is_said(name: str, options: dict[str, Any], words: str) -> None:
+def test_mistakes_are_refused_in_a_sentence(name: str, options: dict[str, Any], words: str) -> None:
     with pytest.raises(ConfigError, match=words):
         build_policy(Scenario(policy=name, policy_options=options))
 

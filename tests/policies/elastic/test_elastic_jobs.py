@@ -316,7 +316,7 @@ def _exploring(policy: str) -> Policy:
 
 
 @pytest.mark.parametrize("policy", ["pollux", "sia"])
-def test_a_start_that_is_turned_down_is_no_stay(policy: str) -> None:
+def test_a_start_that_is_turned_down_is_not_a_stay(policy: str) -> None:
     """A job gets its fewest GPUs first, and at most twice as many as it ever had."""
     alone = with_params("a", FREE, iterations=4000)
     rows = run(cluster([4]), [alone], _LaterStarts(_exploring(policy)))
@@ -407,7 +407,7 @@ def test_mixed_jobs_keep_all_laws_and_run_the_same_twice(name: str) -> None:
 
 @pytest.mark.parametrize("policy", ["equal-share", "optimus", "tiresias-rounds", "pollux", "sia"])
 def test_a_round_is_left_out_only_if_it_would_change_nothing(policy: str) -> None:
-    """Of jobs without goodput parameters, on one kind of GPUs and on two."""
+    """The jobs have no goodput parameters; there is one kind of GPUs, or two."""
     moves = 0
     for seed in range(12):
         rng = Random(seed)
@@ -429,7 +429,7 @@ def test_a_round_is_left_out_only_if_it_would_change_nothing(policy: str) -> Non
             runs.append(run(tree, made, asked).placements)
         assert runs[0] == runs[1]
         moves += sum(row.reason == MIGRATED for row in runs[0])
-    assert moves or policy == "tiresias-rounds"  # else the test could not fail
+    assert moves or policy == "tiresias-rounds"  # otherwise the test could not fail
 
 
 @pytest.mark.parametrize(("policy", "round_s"), [("equal-share", 60), ("pollux", 60)])

@@ -336,7 +336,7 @@ def test_fair_shares_are_as_if_a_kind_without_gpus_were_not_there() -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10**6))
-def test_it_is_an_optimum_and_serves_equal_jobs_equally(seed: int) -> None:
+def test_inner_shares_are_an_optimum_and_serve_equal_jobs_equally(seed: int) -> None:
     draw = np.random.default_rng(seed)
     count, kinds = int(draw.integers(1, 30)), int(draw.integers(1, 4))
     speeds = draw.uniform(0.1, 10, (count, kinds)) * (draw.random((count, kinds)) > 0.2)

@@ -318,7 +318,7 @@ def test_failures_of_all_machines_of_a_kind_end_no_run(tmp_path: Path) -> None:
 
 
 def test_a_failure_before_the_first_arrival_changes_nothing(tmp_path: Path) -> None:
-    """The policy is asked while it knows no job yet."""
+    """The policy is asked before it knows any job."""
     log = tmp_path / "down.csv"
     log.write_text("unit,from,until\nmachine 0,5,8\n", encoding="utf-8")
     row = "a,10,4,resnet50,1000,1,"

@@ -224,7 +224,7 @@ def test_a_job_that_stays_is_the_host_of_the_one_that_comes(tmp_path: Path) -> N
     assert [row[2] for row in stays(rows, "a")] == [(), (1,), ()]
 
 
-def test_fifo_packs_who_finds_no_room_only_if_it_gains_much(tmp_path: Path) -> None:
+def test_fifo_packs_a_job_without_room_only_if_it_gains_much(tmp_path: Path) -> None:
     jobs = [job(name, iterations=1440) for name in "abc"]
     rows = ran(jobs, cluster("new"), tmp_path, 0.8, objective="fifo")
     assert stays(rows, "a")[0] == (0.0, 1800.0, (1,))  # and nobody beside c
@@ -233,7 +233,7 @@ def test_fifo_packs_who_finds_no_room_only_if_it_gains_much(tmp_path: Path) -> N
     assert not any(row.beside for row in rows.placements)
 
 
-def test_who_is_left_of_a_pair_goes_on_until_shares_are_computed_anew(tmp_path: Path) -> None:
+def test_the_job_left_of_a_pair_goes_on_until_shares_are_computed_anew(tmp_path: Path) -> None:
     jobs = [job("a", iterations=1440), job("b", iterations=288)]
     rows = ran(jobs, cluster("new"), tmp_path, 0.8, objective="fifo")
     assert finishes(rows) == {"b": 360.0, "a": 1512.0}

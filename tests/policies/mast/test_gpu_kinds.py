@@ -85,7 +85,7 @@ def test_kinds_of_free_gpus_are_the_reason_from_the_first_question_on() -> None:
     assert told == [(10.0, words, "gpu_kind")]
 
 
-def test_a_job_is_told_of_the_kind_to_which_its_quota_binds_it() -> None:
+def test_the_reason_names_the_kind_to_which_a_quota_binds_a_job() -> None:
     # two is within its quota for old GPUs only, and other holds all of these until 500.
     tenants = {
         "ads": Tenant(quota={"new": 4, "old": 8}),
@@ -116,7 +116,7 @@ def test_kinds_are_no_reason_any_more_where_too_few_gpus_are_free_in_all() -> No
 
 
 @pytest.mark.parametrize("cell", [1, 3, 5, 6, 9])
-def test_nobody_gets_gpus_of_a_kind_that_it_does_not_accept(cell: int) -> None:
+def test_no_job_gets_gpus_of_a_kind_that_it_does_not_accept(cell: int) -> None:
     for seed in range(4):
         jobs = drawn(seed)
         rows, tree = ran(jobs, cell)
@@ -153,7 +153,7 @@ def test_a_plan_of_another_kind_wins_if_it_preempts_no_job() -> None:
     assert sum(row.preemptions for row in rows.jobs) == 1
 
 
-def test_a_job_that_accepts_many_kinds_is_told_why_it_waits() -> None:
+def test_a_job_that_accepts_many_kinds_has_a_reason_for_its_wait() -> None:
     """The names of its kinds would be longer than a reason may be."""
     others = tuple(f"{number:040}" for number in range(9))
     jobs = [replace(one, gpu_kinds=("new", "old", *others)) for one in drawn(0)]
@@ -198,7 +198,7 @@ def test_no_job_within_a_quota_by_kind_waits_for_what_jobs_above_quota_hold() ->
         made = drawn(seed)
         simulator = Simulator(tree, made, LevelRates(tree), check=True)
         simulator.run(policy, after_answers)
-    assert waits  # else the test could not fail
+    assert waits  # otherwise the test could not fail
 
 
 def _wronged(running: Simulator, policy: object, tree: ClusterTree) -> int:

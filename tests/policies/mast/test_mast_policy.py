@@ -59,7 +59,7 @@ class WithData:
         self.lease = policy.lease
 
     def decide(self, view: ClusterView) -> Sequence[Any]:
-        """As the policy."""
+        """Decide as the policy does."""
         return self.policy.decide(view._replace(data=Held()))
 
 

@@ -89,7 +89,7 @@ def assert_none_of_the_free_help(view: ClusterView, answer: list[Any], wait: Wai
 @pytest.mark.parametrize(
     ("cell", "causes"), [(6, {"quota", "data"}), (5, ALL_CAUSES), (1, ALL_CAUSES)]
 )
-def test_without_the_cause_that_is_told_the_job_starts(cell: int, causes: set[str]) -> None:
+def test_without_the_stated_cause_the_job_starts(cell: int, causes: set[str]) -> None:
     told, told_apart, places = set(), 0, set()
     for seed in range(3):
         policy = open_policy("mast", {"cell": cell}, FIRST_DRAWS, QUOTAS)
@@ -121,7 +121,7 @@ def test_without_the_cause_that_is_told_the_job_starts(cell: int, causes: set[st
     assert places - {""} == PLACES[cell]  # a gang larger than a region needs no one place
 
 
-def test_only_clusters_are_told_where_every_region_may_plan_for_every_job() -> None:
+def test_only_clusters_are_causes_where_every_region_may_plan_for_every_job() -> None:
     """Without quotas and tables. Where too few GPUs are free in all, nothing is told."""
     made = [replace(one, tables=()) for one in random_jobs(1)]
     policy = open_policy("mast", {}, FIRST_DRAWS, {})

@@ -1,4 +1,4 @@
-"""Does MAST keep true books where its answers do not come true, and do victims stay away?"""
+"""Does MAST keep its books right where its decisions fall, and do victims stay away?"""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_books_are_true_where_starts_fall_with_their_preemptions(cell: int) -> N
             assert sum(books._charged.values()) == sum(x.gpus for x in charged)
         assert len(engine.rows.jobs) == len(made)
         spared += policy.spared
-    assert spared  # else nothing was tested
+    assert spared  # otherwise nothing was tested
 
 
 def begun(made: list[Job], tenants: dict[str, Tenant]) -> dict[str, list[float]]:

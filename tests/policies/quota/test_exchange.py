@@ -51,7 +51,7 @@ def placements(policy: str, made: list[Job], tenants: dict[str, Tenant]) -> list
 
 
 @pytest.mark.parametrize("host", HOSTS)
-def test_a_quota_that_binds_nobody_changes_nothing(host: str) -> None:
+def test_a_quota_that_binds_no_job_changes_nothing(host: str) -> None:
     for seed in range(8):
         made = of_one_tenant(seed)
         assert placements(f"quota({host})", made, WHOLE) == placements(host, made, {})

@@ -224,7 +224,7 @@ def test_a_job_behind_a_mate_that_the_host_knows_waits_until_something_happens()
     assert len(ran(tree, made, quota("fifo", tenants)).jobs) == len(made)
 
 
-def test_a_job_that_no_kind_can_hold_says_so_and_not_that_it_came_late() -> None:
+def test_a_job_that_no_kind_can_hold_is_said_to_lack_room_not_to_be_late() -> None:
     """Each minute sia would preempt o for b, and may not: o is within quota, and b above it."""
     tenants = {"ads": Tenant(quota=5), "lab": Tenant(quota=0)}
     made = [

@@ -35,7 +35,7 @@ def test_no_job_within_quota_waits_for_gpus_held_above_quota(host, priorities) -
         assert len(rows.jobs) == len(made)
         assert not watch.wronged
         waits += watch.waits
-    assert waits  # else the test could not fail
+    assert waits  # otherwise the test could not fail
 
 
 @pytest.mark.parametrize("cell", [1, 3, 5, 6, 9])
@@ -168,7 +168,7 @@ class Answers(BasePolicy):
 @pytest.mark.parametrize(
     "decisions", [[x] for x in UNLAWFUL] + [[Start(0, ONE_GPU), Start(0, ONE_GPU)]], ids=str
 )
-def test_the_engine_says_what_is_wrong_with_a_hosts_answer(decisions) -> None:
+def test_the_engine_reports_what_is_wrong_with_a_hosts_answer(decisions) -> None:
     tree = cluster([8])
     said = []
     for policy in (Answers(*decisions), QuotaWrapper(QuotaWrapper.Options(), Answers(*decisions))):
@@ -181,7 +181,7 @@ def test_the_engine_says_what_is_wrong_with_a_hosts_answer(decisions) -> None:
 @pytest.mark.parametrize("host", ["srsf", "srtf"])
 @pytest.mark.parametrize("restart_s", [0.0, 250.0, 400.0])
 def test_a_host_preempts_no_job_for_one_of_a_later_class(host, restart_s) -> None:
-    """It would, for shorter jobs, and the quota took the GPUs back a nanosecond later."""
+    """The host once did so for shorter jobs; the quota took the GPUs back a nanosecond later."""
     made = [
         job("urgent", 8, 300, priority=3, restart_s=restart_s),
         *(

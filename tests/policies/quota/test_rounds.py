@@ -133,7 +133,7 @@ def test_no_job_loses_gpus_that_stay_free_beside_it(host: str) -> None:
         assert len(rows.jobs) == len(made)
         assert not wasted(host, rows, policy.victims, tree.gpus)
         taken += len(policy.victims)
-    assert taken  # else the test could not fail
+    assert taken  # otherwise the test could not fail
 
 
 class NoMoves(WrapperPolicy):
@@ -208,7 +208,7 @@ def test_a_job_keeps_its_gpus_until_the_round_that_gives_them_to_another(policy:
 
 
 @pytest.mark.parametrize("host", HOSTS)
-def test_a_quota_that_binds_nobody_changes_nothing(host: str) -> None:
+def test_a_quota_that_binds_no_job_changes_nothing(host: str) -> None:
     for seed in range(15):
         rng = Random(seed)
         tree = rng.choice(TREES)
@@ -233,7 +233,7 @@ def test_gpus_that_a_preempted_job_leaves_over_go_to_others_in_the_same_round(
 
 
 def test_a_job_that_waits_for_the_round_is_not_one_that_the_host_passed_over() -> None:
-    """Else a job above quota would be offered the GPUs that it may take."""
+    """Otherwise a job above quota would be offered the GPUs that this job may take."""
     made = [
         job("short", 4, 3, tenant="ads"),
         job("within", 4, 50, arrival_s=5.0, tenant="ads", gpus_min=1, gpus_max=4),

@@ -135,7 +135,7 @@ def test_a_job_that_restarts_keeps_its_gpus() -> None:
 def test_a_round_is_left_out_only_if_it_would_change_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Of long rigid jobs, which move to other kinds."""
+    """The jobs are long and rigid, and move to other kinds."""
     fixed = {"goodput": None, "compute_s": 1.0, "restart_s": 100.0}
     made = []
     for seed in (24, 27, 39):
