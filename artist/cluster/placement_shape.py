@@ -187,17 +187,29 @@ def regular_wider(shape: Shape) -> tuple[Shape, ...]:
 
 
 @lru_cache(maxsize=4096)
-def regular_alike(shape: Shape) -> Shape:
-    """A regular shape with as many GPUs that spreads at least as far, with the fullest units.
+def regular_alike(shape: Shape) -> tuple[Shape, ...]:
+    """Regular shapes with as many GPUs that spread at least as far, the one of fullest units first.
 
-    It has at least as many units of every level: `8,8,4,4,4,4` becomes `4,4,4,4,4,4,4,4`.
+    They have at least as many units of every level: `4,4/8/4` becomes `5/5/5/5` and `4/4/4/4/4`.
+    Those with less in a unit, by a divisor of what another one has there, are left out.
     """
-    sizes, left, most = list[int](), gpus_of(shape), max(leaf_counts(shape))
-    for units in unit_counts(shape):
-        most = min(most, left // units)
-        sizes.append(next(size for size in range(most, 0, -1) if left % size == 0))
-        left, most = left // sizes[-1], left
-    return _regular(sizes)
+    gpus, most = gpus_of(shape), max(leaf_counts(shape))
+    return tuple(map(_regular, _alike_sizes(gpus, most, unit_counts(shape))))
+
+
+def _alike_sizes(left: int, most: int, units: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """Parts per level, innermost first, of `left` parts: at most `most` of them in a unit."""
+    if not units:
+        return [()]
+    fullest: list[int] = []
+    for size in range(min(most, left // units[0]), 0, -1):
+        if left % size == 0 and all(larger % size for larger in fullest):
+            fullest.append(size)
+    return [
+        (size, *outer)
+        for size in fullest
+        for outer in _alike_sizes(left // size, left // size, units[1:])
+    ]
 
 
 @lru_cache(maxsize=4096)

@@ -25,7 +25,7 @@ from artist.estimates.query import AxisTraffic, Burst, Estimate, LatencyQuery
 from artist.workload.layers import Workload
 
 # Part of every key. Raise it when the meaning of a query or of an estimate changes.
-SCHEMA = 7
+SCHEMA = 8
 # The file is damaged, not a database, or has other tables (https://www.sqlite.org/rescode.html).
 _DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR}
 # What decoding raises for an entry that is not an estimate.

@@ -68,14 +68,15 @@ def asked_shapes(shape: Shape, fabric: Fabric, *, divided: bool = False) -> tupl
     """The shapes that ASTRA-sim is asked about; `shape_queries.counted` says which one counts.
 
     Usually this is the shape itself. For an uneven shape under `wider` and `bounded`, it is several
-    regular ones. With `divided`, it is one regular shape with the same number of GPUs, since a
-    job's axes do not divide other numbers.
+    regular ones. With `divided`, they have the same number of GPUs, since a job's axes do not
+    divide other numbers; under `bounded` it is one of them.
     """
     system = fabric.system
     if system.uneven == "flat" or is_regular(shape):
         return (shape,)
     if divided:
-        return (regular_alike(shape),)
+        alike = regular_alike(shape)
+        return alike if system.uneven == "wider" else alike[:1]
     if system.rings == "one":
         return (shape,)
     if system.uneven == "wider":

@@ -163,6 +163,13 @@ def test_a_placement_is_not_faster_when_it_spreads_more(
 
 @settings(max_examples=40, deadline=None)
 @given(spreads(leaf=8, leaves=1))
+# Stages of nine GPUs fit no regular shape of three racks.
+@example(
+    (
+        (((1,), (1,)), ((2,),), ((1,), (4,))),
+        (((1,), (1,)), ((1,), (4,)), ((1,),), ((1,),)),
+    )
+)
 @pytest.mark.parametrize("fabric", ["h100-quantum2-spectrum4", "leaf-spine"])
 def test_a_divided_job_is_not_faster_when_it_spreads_more(
     fabric: str, racks: tuple[Racks, Racks]
@@ -174,6 +181,13 @@ def test_a_divided_job_is_not_faster_when_it_spreads_more(
     )
     model = "gpt2@pipeline=2,batch=8,microbatches=4"
     assert faster(service(fabric), model, (twice[0], twice[1])) <= FASTER
+
+
+def test_a_job_with_tensor_groups_is_not_faster_when_it_spreads_more() -> None:
+    """Machines of five would hold no whole groups of two; those of four do."""
+    model = "gpt2@tensor=2,pipeline=2,batch=8,microbatches=4"
+    close, far = (((4,), (4,)), ((8,),), ((4,),)), (((4,), (4,)), ((4,),), ((4,), (4,)))
+    assert faster(service("leaf-spine"), model, (close, far)) <= FASTER
 
 
 CLIFF = 0.3

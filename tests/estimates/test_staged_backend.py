@@ -18,7 +18,7 @@ from artist.astra.model.analytical import AnalyticalBackend
 from artist.cluster.fabric import load_fabric
 from artist.errors import ConfigError, DivisionError
 from artist.estimates.divided.layer_wise import LayerwiseBackend
-from artist.estimates.divided.rank_groups import Ranks, hops, orders
+from artist.estimates.divided.rank_groups import Ranks, fitting_orders, hops, orders
 from artist.estimates.query import Dimension, Estimate, LatencyQuery, SystemSettings, Topology
 from artist.estimates.query_from_text import on_placement
 from artist.workload.division.staged import INNERMOST_FIRST, Axes, Axis, Schedule, Staged
@@ -277,8 +277,20 @@ def test_bursts_hold_what_is_sent() -> None:
         assert bursts == pytest.approx(sent, rel=0.3)
 
 
-def test_a_placement_that_cuts_groups_counts_as_one_level() -> None:
-    assert ask("gpt2@tensor=4,pipeline=2", dims(3, 8)).finish_ns > 0
+@pytest.mark.parametrize(
+    ("npus", "axes", "joined"),
+    [
+        ((3, 8), Axes(tensor=4, pipeline=2), {(1, 24)}),
+        # Two stages of nine: machines of three fit, but not racks of six.
+        ((3, 2, 3), Axes(pipeline=2), {(3, 1, 6), (1, 6, 3)}),
+        ((2, 2, 3), Axes(pipeline=2), {(2, 2, 3)}),
+    ],
+)
+def test_dimensions_that_the_axes_do_not_fit_are_joined(
+    npus: tuple[int, ...], axes: Axes, joined: set[tuple[int, ...]]
+) -> None:
+    found = fitting_orders(dims(*npus), axes)
+    assert {tuple(dim.npus for dim in ranks.dimensions) for ranks in found} == joined
 
 
 def test_route_crosses_the_outermost_dimension_that_differs() -> None:

@@ -13,9 +13,9 @@ sizes of these parts: 4 GPUs of a Switch of 8 are a Switch of 4.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
-from itertools import permutations
+from itertools import combinations, permutations
 from typing import NamedTuple
 
 from artist.errors import DivisionError
@@ -147,6 +147,39 @@ class Ranks:
 
 
 _SCOPES = (Scope.TENSOR, Scope.CONTEXT, Scope.DATA, Scope.EXPERT, Scope.REPLICA)
+
+
+def fitting_orders(dimensions: tuple[Dimension, ...], axes: Axes) -> list[Ranks]:
+    """The different orders of ranks in which the axes fit.
+
+    If they fit in none, neighbouring dimensions count as one with the links of the outer one: as
+    few as it takes. So the GPUs count as farther apart than they are.
+
+    Raises:
+        DivisionError: the axes do not fit the number of GPUs.
+    """
+    refused: DivisionError | None = None
+    for fewer in range(len(dimensions)):
+        found = list[Ranks]()
+        for inner in combinations(range(len(dimensions) - 1), fewer):
+            try:
+                found += orders(_joined(dimensions, inner), axes)
+            except DivisionError as cause:
+                refused = refused or cause
+        if found:
+            return found
+    assert refused is not None
+    raise refused
+
+
+def _joined(dimensions: Sequence[Dimension], inner: Collection[int]) -> tuple[Dimension, ...]:
+    """The dimensions, where some each count as a part of the next one."""
+    joined, npus = list[Dimension](), 1
+    for index, dimension in enumerate(dimensions):
+        npus *= dimension.npus
+        joined.append(replace(dimension, npus=1 if index in inner else npus))
+        npus = npus if index in inner else 1
+    return tuple(joined)
 
 
 def orders(dimensions: tuple[Dimension, ...], axes: Axes) -> list[Ranks]:

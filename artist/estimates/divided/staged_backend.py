@@ -18,9 +18,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
 
-from artist.errors import DivisionError
 from artist.estimates.divided.layer_wise import collective_query
-from artist.estimates.divided.rank_groups import Ranks, orders
+from artist.estimates.divided.rank_groups import Ranks, fitting_orders
 from artist.estimates.group_members import Members, shares_of_copies
 from artist.estimates.iteration_split import PART_OF_SCOPE, TimePart
 from artist.estimates.query import (
@@ -86,7 +85,8 @@ class StagedQuery:
     @cached_property
     def _best(self) -> _Costs:
         """The costs in the best order of ranks."""
-        tried = [_Costs(self, ranks) for ranks in self._orders()]
+        found = fitting_orders(self.query.dimensions, self.staged.axes)
+        tried = [_Costs(self, ranks) for ranks in found]
         if len(tried) > 1:
             tried.sort(key=_Costs.sent_ns)  # stable: the usual order comes first among equals
         return min(tried[:MOST_PLAYED], key=lambda costs: costs.finish_ns())
@@ -110,21 +110,6 @@ class StagedQuery:
     def round_ns(self, whole_ns: int, costs: Costs) -> int:
         """The time of one round: `whole_ns` less the time with one round less."""
         return whole_ns - _played_ns(_one_round_less(self.steady), costs)
-
-    def _orders(self) -> list[Ranks]:
-        """The orders of ranks on the placement.
-
-        If the axes do not fit the dimensions, all GPUs count as one dimension, the outermost.
-        """
-        axes, dimensions = self.staged.axes, self.query.dimensions
-        try:
-            return orders(dimensions, axes)
-        except DivisionError:
-            total = 1
-            for dimension in dimensions:
-                total *= dimension.npus
-            flat = tuple(replace(dim, npus=1) for dim in dimensions[:-1])
-            return orders((*flat, replace(dimensions[-1], npus=total)), axes)
 
     def _flat_ns(self, ranks: Ranks) -> int:
         """When the last GPU ends, with flat groups."""
