@@ -57,8 +57,7 @@ class Pairs(NamedTuple):
     jobs: Ints
     """[P, 2] the rows of the jobs"""
     speeds: Floats
-    """[P, 2, K] iterations per second of each beside the other; 0 for both where they do not pair.
-    """
+    """[P, 2, K] iterations per second of each beside the other; both 0 where they do not pair."""
 
 
 class Jobs(NamedTuple):
