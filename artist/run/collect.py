@@ -71,20 +71,8 @@ def collect(prepared: Prepared, wall_s: float, *, links: bool = False) -> Result
     failing = prepared.failures is not None
     timeline = timeline_table(rows, tree, failing=failing)
     job_ids = [job.id for job in trace.jobs]
-    failures = Additions()
-    intervals: Mapping[str, float] = {}
-    if prepared.failures is not None:
-        from artist.results.failure_tables import chosen_intervals, failure_additions
-
-        failures = failure_additions(rows, prepared.failures.hazard, job_ids)
-        if prepared.failures.chooses:
-            intervals = chosen_intervals(rows, prepared.failures.checkpoints)
-    slow = Additions()
-    if prepared.failures is not None and prepared.failures.slows:
-        from artist.results.failure_tables import slow_additions
-
-        slow = slow_additions(rows, prepared.failures.slowdowns().slowest)
-    jobs |= {**failures.job_columns, **slow.job_columns}
+    failures = _failure_additions(prepared)
+    jobs |= failures.job_columns
     own_tables = dict(tables_of(prepared.policy, scenario.policy))
     classes = class_column(rows, own_tables.pop("starts_by_class", {}))
     tenants = load_tenants(scenario.tenants)
@@ -118,8 +106,6 @@ def collect(prepared: Prepared, wall_s: float, *, links: bool = False) -> Result
         **of_run,
         **_gpu_cost(prepared, rows if window is None else held_rows(rows, window)),
         **failures.summary,
-        **intervals,
-        **slow.summary,
         **accounts.summary,
         **({} if prepared.gate is None else prepared.gate.summary()),
         **work,
@@ -132,7 +118,6 @@ def collect(prepared: Prepared, wall_s: float, *, links: bool = False) -> Result
         "placements": {
             **placement_table(rows, tree, job_ids, _orders(prepared)),
             **failures.placement_columns,
-            **slow.placement_columns,
             **classes,
         },
         "timeline": timeline,
@@ -160,6 +145,26 @@ def collect(prepared: Prepared, wall_s: float, *, links: bool = False) -> Result
         trace_mapped=trace.mapped,
         waited_by_cause=partial(waits.seconds_by_cause, inputs),
         world=world_of(scenario, prepared.fabric, calibration, {*prepared.simulator.tree.kinds}),
+    )
+
+
+def _failure_additions(prepared: Prepared) -> Additions:
+    """What failures, checkpoints and slow GPUs add; nothing in a run without them."""
+    if prepared.failures is None:
+        return Additions()
+    from artist.results.failure_tables import chosen_intervals, failure_additions, slow_additions
+
+    rows, failures = prepared.simulator.rows, prepared.failures
+    found = failure_additions(rows, failures.hazard, [job.id for job in prepared.trace.jobs])
+    intervals = chosen_intervals(rows, failures.checkpoints) if failures.chooses else {}
+    slow = Additions()
+    if failures.slows:
+        slow = slow_additions(rows, failures.slowdowns().slowest)
+    return Additions(
+        {**found.summary, **intervals, **slow.summary},
+        {**found.job_columns, **slow.job_columns},
+        {**found.placement_columns, **slow.placement_columns},
+        found.tables,
     )
 
 
