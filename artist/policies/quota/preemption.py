@@ -149,6 +149,8 @@ class QuotaPreemption:
         self._starts = {x: starts[x] for x in sorted(starts, key=key, reverse=True)}
         # Jobs that are to get GPUs that are free after the decisions and preemptions.
         self._promised: list[LedgerEntry] = []
+        # By class and accepted kinds: whom a job may preempt, until a decision or preemption more.
+        self._victims: dict[tuple[int, tuple[str, ...]], list[tuple[int, int]]] = {}
 
     def serve(self, wasted_on: Collection[int], reserved_before: Collection[int]) -> None:
         """Look for GPUs for every waiting job within quota, except the jobs `wasted_on`.
@@ -193,12 +195,10 @@ class QuotaPreemption:
             lacking = entry.gpus - self._room(standing).left(entry.accepts)
         victims: Sequence[int] | None = ()
         if lacking > 0:
-            chosen = of_later_classes(
-                ledger, view, [*standing, *self.preemptions], entry, self._instant
-            )
-            victims = fewest(chosen, lacking)
+            victims = fewest(self._of_later_classes(standing, entry), lacking)
         if victims is None:
             return False
+        self._victims.clear()
         self.reserved_for.add(handle)
         self.decisions = [
             x for x in standing if not (isinstance(x, SetBatch) and x.handle in victims)
@@ -209,6 +209,19 @@ class QuotaPreemption:
         words = f"for a job of class {entry.rank}"
         self.preemptions += [Preempt(victim, words) for victim in victims]
         return True
+
+    def _of_later_classes(
+        self, standing: Sequence[Decision], entry: LedgerEntry
+    ) -> list[tuple[int, int]]:
+        """The running jobs that a job may preempt after these decisions (`of_later_classes`)."""
+        key = entry.rank, entry.accepts
+        found = self._victims.get(key) if standing is self.decisions else None
+        if found is None:
+            decisions = [*standing, *self.preemptions]
+            found = of_later_classes(self._ledger, self._view, decisions, entry, self._instant)
+            if standing is self.decisions:
+                self._victims[key] = found
+        return found
 
     def _behind(self, handle: int, lacking: int, reserved_before: Collection[int]) -> list[int]:
         """The jobs of later classes whose starts leave a job too few GPUs, the last ones first.
