@@ -42,9 +42,9 @@ from __future__ import annotations
 
 import heapq
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import partial
-from typing import ClassVar, Final, Self, TypeAlias
+from typing import ClassVar, Final, NamedTuple, Self, TypeAlias
 
 from pydantic import Field, model_validator
 
@@ -129,12 +129,29 @@ _Like: TypeAlias = "tuple[str, int, int, tuple[str, ...]]"
 """What decides, beside its estimate, on which hosts a job may join others."""
 
 
+_Group: TypeAlias = "tuple[str, int, int, str]"
+"""Model, GPUs, tensor group and kind of GPUs: what decides which jobs may join, but for estimates.
+"""
+
+
 def _like(job: Job) -> _Like:
     return job.model, job.gpus, job.tensor, job.gpu_kinds
 
 
 def _groups(job: Job) -> Sequence[tuple[str, ...]]:
     return (job.model, job.user), (job.model,), ()
+
+
+class _Stay(NamedTuple):
+    """A running job. The first start is the smallest."""
+
+    place: int
+    handle: int
+    job: Job
+    start: Tick
+    placement: Placement
+    group: _Group | None
+    """None if the GPUs are in several machines."""
 
 
 class Scores:
@@ -178,8 +195,10 @@ class Lucid(BasePolicy):
         self._alike: dict[_Like, RankedQueue] = defaultdict(RankedQueue)
         self._refusals = Refusals(self._queue)
         self._estimates, self._scores = Estimates(), Scores(options)
-        # Per running job, the first start first: the job, and when it started.
-        self._started: dict[int, tuple[Job, Tick]] = {}
+        self._started: dict[int, _Stay] = {}
+        self._starts_so_far = 0
+        # Of these, the jobs in one machine.
+        self._groups: dict[_Group, dict[int, _Stay]] = defaultdict(dict)
         # Per job in the system that lost its GPUs: how long it had them before.
         self._ran: dict[int, Tick] = {}
         # Per job in the system: its estimate, in GPU-ticks.
@@ -198,11 +217,11 @@ class Lucid(BasePolicy):
         run_contest(contest, self._queue, (), lambda gpus: self._possible(contest.pool, gpus))
         own = [x for x in contest.decisions if isinstance(x, Start)]
         for start in own:
-            self._starts(view, start.handle)
-        beside = list(self._packed(view, {x.handle: x.placement for x in own}))
+            self._starts(view, start)
+        beside = list(self._packed(view))
         for start in beside:
             self._queue.remove(start.handle)
-            self._starts(view, start.handle)
+            self._starts(view, start)
         refused = self._refusals.refused(contest, view.now)
         waits = self._refusals.waits(
             [job for job in refused if job.handle not in self._started],
@@ -214,8 +233,8 @@ class Lucid(BasePolicy):
     def _note(self, view: ClusterView) -> None:
         """Learn from jobs that finished, and queue those that arrived or lost their GPUs."""
         for handle in view.finished:
-            job, start = self._started.pop(handle)
-            self._estimates.finished(job, self._ran.pop(handle, 0) + view.now - start)
+            stay = self._ends(handle)
+            self._estimates.finished(stay.job, self._ran.pop(handle, 0) + view.now - stay.start)
             del self._estimate[handle]
             self._guessed.pop(handle, None)
         if view.finished:
@@ -231,8 +250,8 @@ class Lucid(BasePolicy):
     def _lost(self, job: JobView) -> None:
         """Remember how long a job that is back in the queue had its GPUs."""
         if job.handle in self._started:
-            _, start = self._started.pop(job.handle)
-            self._ran[job.handle] = self._ran.get(job.handle, 0) + job.entered - start
+            ran = job.entered - self._ends(job.handle).start
+            self._ran[job.handle] = self._ran.get(job.handle, 0) + ran
 
     def _guess_again(self) -> None:
         """Estimate the jobs whose models were unknown, waiting or running, by what finished."""
@@ -256,54 +275,73 @@ class Lucid(BasePolicy):
         self._alike[_like(job.job)].add(job, rank)
         self._refusals.entered(job.job.gpus, rank, job.handle)
 
-    def _starts(self, view: ClusterView, handle: int) -> None:
+    def _starts(self, view: ClusterView, start: Start) -> None:
         """Note that a job starts, which the queue has removed."""
+        handle, placement, tree = start.handle, start.placement, view.cluster
         job = view.waiting[handle].job
-        self._started[handle] = job, view.now
+        group = None
+        machines = {tree.machine_of[leaf] for leaf in placement.leaves}
+        if len(machines) == 1:
+            group = job.model, placement.gpus, job.tensor, tree.kinds[machines.pop()]
+        stay = _Stay(self._starts_so_far, handle, job, view.now, placement, group)
+        self._starts_so_far += 1
+        self._started[handle] = stay
+        if group is not None:
+            self._groups[group][handle] = stay
         self._alike[_like(job)].remove(handle)
 
-    def _packed(self, view: ClusterView, own: Mapping[int, Placement]) -> Iterator[Start]:
+    def _ends(self, handle: int) -> _Stay:
+        """Note that a job finished or lost its GPUs."""
+        stay = self._started.pop(handle)
+        if stay.group is not None:
+            del self._groups[stay.group][handle]
+        return stay
+
+    def _packed(self, view: ClusterView) -> Iterator[Start]:
         """Start waiting jobs beside others, in the order of the queue."""
-        hosts = dict(self._hosts(view, own))
+        joined = set[int]()
         # What jobs are like that no host suits. Later jobs have longer estimates, so none suits
         # them either.
         refused = set[_Like]()
 
         def possible(like: _Like, gpus: int) -> bool:
-            return bool(hosts) and like not in refused
+            return like not in refused
 
         walks = [queue.walk(partial(possible, like)) for like, queue in self._alike.items()]
         for _, view_of in heapq.merge(*walks, key=by_rank):
-            found = (x for x, at in hosts.items() if self._may_share(view, view_of, x, at))
-            host = next(found, None)
+            host = self._host(view, view_of, joined)
             if host is None:
                 refused.add(_like(view_of.job))
             else:
-                yield Start(view_of.handle, hosts.pop(host), beside=host)
+                joined.add(host.handle)
+                yield Start(view_of.handle, host.placement, beside=host.handle)
 
-    def _hosts(
-        self, view: ClusterView, own: Mapping[int, Placement]
-    ) -> Iterator[tuple[int, Placement]]:
-        """Jobs with GPUs in one machine that they share with nobody, the first start first."""
-        machine_of = view.cluster.machine_of
-        for handle in self._started:
-            running = view.running.get(handle)
-            if running is not None and (running.beside or not view.frees(running)):
-                continue
-            placement = own[handle] if running is None else running.placement
-            assert placement is not None  # running jobs have GPUs
-            if len({machine_of[leaf] for leaf in placement.leaves}) == 1:
-                yield handle, placement
+    def _host(self, view: ClusterView, job: JobView, joined: Collection[int]) -> _Stay | None:
+        """The job that started first among those that a waiting job may join."""
+        least, estimate, running = self._estimate[job.handle], self._estimate, view.running
 
-    def _may_share(self, view: ClusterView, job: JobView, host: int, at: Placement) -> bool:
-        hosted = self._started[host][0]
-        if (job.job.gpus, job.job.tensor) != (at.gpus, hosted.tensor):
+        def suits(host: int) -> bool:
+            if least > LONGER * estimate[host] or host in joined:
+                return False
+            found = running.get(host)  # None: it starts at this question
+            return found is None or (not found.beside and view.frees(found))
+
+        hosts = []
+        for alike in self._groups.values():
+            if alike and self._may_share(view, job.job, next(iter(alike.values()))):
+                first = next(filter(suits, alike), None)
+                if first is not None:
+                    hosts.append(alike[first])
+        return min(hosts, default=None)
+
+    def _may_share(self, view: ClusterView, job: Job, host: _Stay) -> bool:
+        """Whether a job may join those of a host's group, but for estimates."""
+        at = host.placement
+        if (job.gpus, job.tensor) != (at.gpus, host.job.tensor):
             return False
-        if not accepts(view.cluster, job.job, at):
+        if not accepts(view.cluster, job, at):
             return False
-        if self._estimate[job.handle] > LONGER * self._estimate[host]:
-            return False
-        score = sum(self._scores.of(one, at, view) for one in (job.job, hosted))
+        score = sum(self._scores.of(one, at, view) for one in (job, host.job))
         return score <= self.options.sharing_capacity
 
     def _possible(self, free: FreeGpus, gpus: int) -> bool:

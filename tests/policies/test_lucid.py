@@ -13,7 +13,8 @@ from support import EstimateByLevel, Outage, S, cluster, finishes, intervals, jo
 
 from artist.cluster.placement import Placement
 from artist.cluster.tree import ClusterTree
-from artist.contract import Restore, Withdraw
+from artist.contract import Notice, Restore, Withdraw
+from artist.contract import Outage as Cause
 from artist.engine.rows import Rows
 from artist.engine.simulator import Simulator
 from artist.errors import ConfigError
@@ -184,14 +185,26 @@ def test_the_run_time_of_a_job_is_that_of_all_its_stays() -> None:
     assert intervals(rows, 4)[0].start < intervals(rows, 3)[0].start
 
 
-def test_a_long_job_does_not_come_beside_a_short_one() -> None:
-    # Known run times: tiny 4 s, medium 10 s. A medium one is more than twice as long as a tiny one.
-    jobs = [job("a", 1, 4, model=TINY), job("b", 1, 10, model=MEDIUM)]
-    for first, second, shares in ((MEDIUM, TINY, True), (TINY, MEDIUM, False)):
-        later = [job("c", 1, 8, model=first, arrival_s=20.0)]
-        later += [job("d", 1, 8, model=second, arrival_s=21.0)]
-        rows = run(cluster([1]), [*jobs, *later], sharing_capacity=1)
-        assert ((2, 3) in pairs_of(rows)) == shares
+@pytest.mark.parametrize(
+    ("first", "second", "medium_s", "shares"),
+    [(MEDIUM, TINY, 9, True), (TINY, MEDIUM, 8, True), (TINY, MEDIUM, 9, False)],
+)
+def test_a_job_is_at_most_twice_as_long_as_the_one_that_it_joins(
+    first: str, second: str, medium_s: int, shares: bool
+) -> None:
+    # Known run times: tiny 4 s, medium 8 or 9 s.
+    jobs = [job("a", 1, 4, model=TINY), job("b", 1, medium_s, model=MEDIUM, arrival_s=5.0)]
+    later = [job("c", 1, 8, model=first, arrival_s=20.0)]
+    later += [job("d", 1, 8, model=second, arrival_s=21.0)]
+    rows = run(cluster([1]), [*jobs, *later], sharing_capacity=1)
+    assert ((2, 3) in pairs_of(rows)) == shares
+
+
+def test_no_job_joins_one_whose_gpus_are_on_notice() -> None:
+    coming = Cause("machine", 0, 50 * S, failed=False)
+    jobs = [job("a", model=TINY), job("b", model=TINY), job("c", model=TINY, arrival_s=5.0)]
+    rows = run(cluster([1], [1]), jobs, events=Outage(Notice(2 * S, (0,), 40 * S, coming)))
+    assert pairs_of(rows) == {(1, 2)}
 
 
 def test_what_only_takes_turns_shares_nothing() -> None:
