@@ -40,7 +40,7 @@ from artist.policies.elastic.options import SharesOptions
 from artist.policies.elastic.rounds import Rounds, changes, movable
 from artist.policies.shared.gpu_counts import GpuCounts
 from artist.policies.shared.placers import PackPlacer
-from artist.policies.shared.usable import empty_for
+from artist.policies.shared.usable import empty_for, tree_for
 from artist.rng import FIRST_DRAWS, Draws
 
 
@@ -92,9 +92,7 @@ class Shares(Rounds):
         self, heap: list[tuple[float, int]], view: ClusterView, state: JobView, has: int
     ) -> None:
         """Let a job compete for one more GPU."""
-        hosts = view.free.hosts
-        there = view.cluster if hosts is None else hosts.tree_for(state.job)
-        if has < min(state.job.gpus_max, there.gpus):
+        if has < min(state.job.gpus_max, tree_for(view, state.job).gpus):
             gain = self._gain(view, state, has)
             if gain > 0:
                 heapq.heappush(heap, (-gain, state.handle))

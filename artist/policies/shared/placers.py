@@ -19,6 +19,7 @@ from artist.contract import ClusterView
 from artist.policies.shared.packing import best_level, fill_machines, pack_in_level, widest_level
 from artist.policies.shared.room import Room
 from artist.policies.shared.sharing import Busy, Sharing, nothing_busy, pack_least_contended
+from artist.policies.shared.usable import tree_for
 
 PlacerName: TypeAlias = Literal["any", "pack", "consolidate-or-wait", "least-contended"]
 
@@ -72,23 +73,24 @@ class Placer(ABC):
         sharing = Sharing(view)
         placed: dict[int, Placement] = {}
         unchanged: dict[int, Placement] = {}
-        for handle, gpus in counts.items():
-            if handle in view.running:
-                current = view.running[handle].placement
-                assert current is not None  # running jobs have GPUs
-                pool.release(current)
-                if current.gpus == gpus:
-                    unchanged[handle] = current
+        for handle, gpus in sorted(counts.items()):
+            if handle not in view.running:
+                continue
+            current = view.running[handle].placement
+            assert current is not None  # running jobs have GPUs
+            if current.gpus == gpus:
+                empty = tree_for(view, view.running[handle].job)
+                if tier(tree, current) <= best_level(empty, gpus):
+                    placed[handle] = current
+                    continue
+                unchanged[handle] = current
+            pool.release(current)
 
         def usable(handle: int) -> FreeGpus:
             if pool.hosts is None:
                 return pool
             return pool.fed((view.running.get(handle) or view.waiting[handle]).job)
 
-        for handle, current in sorted(unchanged.items()):
-            if tier(tree, current) <= best_level(usable(handle).tree, current.gpus):
-                pool.claim(current)
-                placed[handle] = current
         for handle in sorted(x for x in counts if x in view.running and x not in placed):
             sharing.move(handle, None)
         # Most of a long queue gets no GPUs.

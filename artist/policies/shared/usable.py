@@ -69,10 +69,15 @@ def free_after(view: ClusterView, decisions: Sequence[Decision]) -> FreeGpus:
     return free
 
 
+def tree_for(view: ClusterView, job: Job) -> ClusterTree:
+    """The empty cluster with only the GPUs that a job could use."""
+    hosts = view.free.hosts
+    return view.cluster if hosts is None else hosts.tree_for(job)
+
+
 def empty_for(view: ClusterView, job: Job) -> FreeGpus:
     """All GPUs of the empty cluster that a job could use."""
-    hosts = view.free.hosts
-    return FreeGpus(view.cluster if hosts is None else hosts.tree_for(job))
+    return FreeGpus(tree_for(view, job))
 
 
 def of_other_kinds(free: FreeGpus, job: Job) -> Shortage | None:
