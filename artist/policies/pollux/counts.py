@@ -27,13 +27,21 @@ def best_counts(costs: Mapping[int, Floats], gpus: int) -> dict[int, int]:
     if not costs:
         return {}
     *others, last = costs
-    best, every = np.zeros(gpus + 1), np.arange(gpus + 1)
+    most, every = min(max(map(len, costs.values())) - 1, gpus), np.arange(gpus + 1)
+    # The least sums of the jobs so far, behind as many places as a job may take.
+    padded = np.full(most + gpus + 1, np.inf)
+    best = padded[most:]
+    best[:] = 0.0
+    (step,) = padded.strides
     steps: list[npt.NDArray[np.intp]] = []
     for job in others:
-        rows = _sums(best, costs[job][: gpus + 1])
-        taken = rows.argmin(axis=1)
+        of_job = costs[job][: gpus + 1]
+        # Row g has best[g - taken] for taken = 0, 1, ...
+        rows = np.ndarray((gpus + 1, len(of_job)), padded.dtype, padded, step * most, (step, -step))
+        sums = rows + of_job
+        taken = sums.argmin(axis=1)
         steps.append(taken)
-        best = rows[every, taken]
+        best[:] = sums[every, taken]
     of_last = costs[last][: gpus + 1]
     counts = {last: int((best[::-1][: len(of_last)] + of_last).argmin())}
     left = gpus - counts[last]
@@ -41,17 +49,6 @@ def best_counts(costs: Mapping[int, Floats], gpus: int) -> dict[int, int]:
         counts[job] = int(taken[left])
         left -= counts[job]
     return counts
-
-
-def _sums(best: Floats, costs: Floats) -> Floats:
-    """[g, taken] the least sum if a further job takes `taken` of g GPUs."""
-    padded = np.full(len(costs) - 1 + len(best), np.inf)
-    padded[len(costs) - 1 :] = best
-    (step,) = padded.strides
-    shape, offset = (len(best), len(costs)), step * (len(costs) - 1)
-    # Row g has best[g - taken] for taken = 0, 1, ...
-    rows: Floats = np.ndarray(shape, padded.dtype, padded, offset, (step, -step))
-    return rows + costs
 
 
 def best_counts_by_kind(

@@ -128,9 +128,8 @@ class Pollux(Rounds):
                 several = several / slowdown(state)
             stays = float((one if len(present) == 1 else several)[state.gpus])
         factor = self._restart_factor(view, state)
-        allowed = np.arange(most + 1) >= least
         one, several = one[: most + 1] * factor, several[: most + 1] * factor
-        one, several = np.where(allowed, one, 0), np.where(allowed, several, 0)
+        one[:least] = several[:least] = 0.0
         return Player(one, several, present, stays, kinds)
 
     def _restart_factor(self, view: ClusterView, state: JobView) -> float:

@@ -145,29 +145,30 @@ class Search:
     def best(self, rng: np.random.Generator) -> list[Spread]:
         """The machines and GPUs of each job; empty if it gets none."""
         everyone = list(range(len(self.players)))
+        counts = self._numbers(everyone, self._capacity)
         state = _State(self)
-        self._put(state, everyone)
+        self._put(state, everyone, counts)
         kept = _State(self)
         for index in everyone:
             if self.players[index].present:
                 kept.put(index, dict(self.players[index].present))
-        self._put(kept, [index for index in everyone if not kept.spreads[index]])
+        others = [index for index in everyone if not kept.spreads[index]]
+        self._put(kept, others, self._numbers(others, kept.free))
         if kept.cost < state.cost:
             state = kept
-        bound = self._bound(everyone)
+        bound = self._bound(counts)
         for _ in range(self.rules.budget if len(everyone) > 1 else 0):
             if state.cost <= bound:
                 break
             self._improve(state, rng)
         return state.spreads
 
-    def _bound(self, everyone: Sequence[int]) -> float:
-        """A lower bound of costs: their sum if machines did not matter.
+    def _bound(self, counts: Mapping[int, int]) -> float:
+        """A lower bound of costs: their sum for these counts, as if machines did not matter.
 
         With kinds of GPUs it is a bound only if each further GPU gains less. Otherwise a state may
         be below it, and is good enough.
         """
-        counts = self._numbers(everyone, self._capacity)
         costs = []
         for index, gpus in counts.items():
             close = float(self._close[index][gpus])
@@ -209,7 +210,8 @@ class Search:
         for index in chosen:
             state.take(index)
         spare = int(rng.integers(0, _MOST_SPARE + 1)) if rng.random() < _UNUSUAL else 0
-        self._put(state, chosen, spare=spare, as_given=rng.random() < _UNUSUAL)
+        counts = self._numbers(chosen, state.free, spare)
+        self._put(state, chosen, counts, as_given=rng.random() < _UNUSUAL)
         if state.cost > cost or (state.cost == cost and rng.random() < 0.5):
             for index in chosen:
                 state.take(index)
@@ -219,14 +221,18 @@ class Search:
     # -- putting jobs on machines ----------------------------------------------------------
 
     def _put(
-        self, state: _State, chosen: Sequence[int], *, spare: int = 0, as_given: bool = False
+        self,
+        state: _State,
+        chosen: Sequence[int],
+        counts: Mapping[int, int],
+        *,
+        as_given: bool = False,
     ) -> None:
-        """Put jobs without GPUs on free GPUs: first choose how many, then where.
+        """Put jobs without GPUs on free GPUs, as many as `counts` says if they fit.
 
-        The numbers leave `spare` GPUs over. Jobs come in the order given (`as_given`), or those
-        that accept the fewest GPUs first, and among these the largest.
+        They come in the order given (`as_given`), or those that accept the fewest GPUs first, and
+        among these the largest.
         """
-        counts = self._numbers(chosen, state.free, spare)
         moved = []
         for index in chosen:
             present = self.players[index].present
@@ -242,6 +248,8 @@ class Search:
             if counts[index]:
                 state.put(index, self._reach(state, index, counts[index]))
         for index in moved:
+            if not any(state.free.values()):
+                break
             if not state.spreads[index]:
                 state.put(index, self._reach(state, index, self.players[index].most))
 
