@@ -82,9 +82,8 @@ class Lookahead(LeavesOut):
         self.reads_hosts = getattr(host, "reads_hosts", False)
         if self.remembers_placements:
             raise ConfigError(
-                f"lookahead: {type(host).__name__} keeps its own record of which job has which "
-                "GPUs; take "
-                "another host"
+                "policy lookahead: the policy inside keeps its own record of which job has which "
+                "GPUs; take another one"
             )
         self._answers = options.answers
 

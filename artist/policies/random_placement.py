@@ -46,8 +46,8 @@ class RandomPlacement(WrapperPolicy):
         self.reads_gpu_kinds = False
         if self.remembers_placements:
             raise ConfigError(
-                f"random-placement: {type(host).__name__} keeps its own record of which job has "
-                "which GPUs; use another host"
+                "policy random-placement: the policy inside keeps its own record of which job has "
+                "which GPUs; take another one"
             )
         self._rng = draws.stream("random-placement")
 

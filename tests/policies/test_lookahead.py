@@ -67,7 +67,7 @@ def test_a_host_with_books_of_its_own_is_refused() -> None:
     class Bookkeeper(BasePolicy):
         remembers_placements = True
 
-    with pytest.raises(ConfigError, match="lookahead: Bookkeeper keeps its own record"):
+    with pytest.raises(ConfigError, match="lookahead: the policy inside keeps its own record"):
         Lookahead(LookaheadOptions(), Bookkeeper())
 
 

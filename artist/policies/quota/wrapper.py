@@ -53,7 +53,6 @@ from artist.contract import (
     Start,
     Wake,
     WrapperPolicy,
-    policy_name,
 )
 from artist.contract.gates import without
 from artist.errors import ConfigError
@@ -98,7 +97,7 @@ class QuotaWrapper(WrapperPolicy):
         self.reads_gpu_kinds = False
         if self.has_quotas:
             raise ConfigError(
-                f"quota: {policy_name(host)} has quotas and priorities already; leave out the "
+                "policy quota: the policy inside has quotas and priorities already; leave out the "
                 "outer quota(...)"
             )
         self.has_quotas = True

@@ -201,7 +201,7 @@ def test_a_host_preempts_for_jobs_of_the_same_class() -> None:
 
 @pytest.mark.parametrize("host", ["quota(fifo)", "mast", "random-placement(quota(las))"])
 def test_quotas_hold_once(host) -> None:
-    with pytest.raises(ConfigError, match=r"^quota: \w+ has quotas and priorities already; leave"):
+    with pytest.raises(ConfigError, match=r"^policy quota: .* has quotas and priorities already"):
         open_policy(f"quota({host})", {}, FIRST_DRAWS, TENANTS)
 
 
