@@ -130,8 +130,7 @@ _Like: TypeAlias = "tuple[str, int, int, tuple[str, ...]]"
 
 
 _Group: TypeAlias = "tuple[str, int, int, str]"
-"""Model, GPUs, tensor group and kind of GPUs: what decides which jobs may join, but for estimates.
-"""
+"""Model, GPUs, tensor group and kind of a host: what decides, beside its estimate, who may join."""
 
 
 def _like(job: Job) -> _Like:
@@ -195,10 +194,10 @@ class Lucid(BasePolicy):
         self._alike: dict[_Like, RankedQueue] = defaultdict(RankedQueue)
         self._refusals = Refusals(self._queue)
         self._estimates, self._scores = Estimates(), Scores(options)
+        # Running jobs, and those of them that are in one machine; the first start first.
         self._started: dict[int, _Stay] = {}
-        self._starts_so_far = 0
-        # Of these, the jobs in one machine.
         self._groups: dict[_Group, dict[int, _Stay]] = defaultdict(dict)
+        self._starts_so_far = 0
         # Per job in the system that lost its GPUs: how long it had them before.
         self._ran: dict[int, Tick] = {}
         # Per job in the system: its estimate, in GPU-ticks.
@@ -335,7 +334,7 @@ class Lucid(BasePolicy):
         return min(hosts, default=None)
 
     def _may_share(self, view: ClusterView, job: Job, host: _Stay) -> bool:
-        """Whether a job may join those of a host's group, but for estimates."""
+        """Whether a job may join a host, and so all hosts of its group, whatever the estimates."""
         at = host.placement
         if (job.gpus, job.tensor) != (at.gpus, host.job.tensor):
             return False

@@ -149,7 +149,7 @@ class QuotaPreemption:
         self._starts = {x: starts[x] for x in sorted(starts, key=key, reverse=True)}
         # Jobs that are to get GPUs that are free after the decisions and preemptions.
         self._promised: list[LedgerEntry] = []
-        # By class and accepted kinds: whom a job may preempt, until a decision or preemption more.
+        # By class and accepted kinds: whom a waiting job may preempt. Emptied once one is served.
         self._victims: dict[tuple[int, tuple[str, ...]], list[tuple[int, int]]] = {}
 
     def serve(self, wasted_on: Collection[int], reserved_before: Collection[int]) -> None:
