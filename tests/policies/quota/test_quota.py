@@ -141,6 +141,20 @@ def test_few_jobs_are_preempted(policy) -> None:
     assert begun["five"] == pytest.approx([2.0, 13.0], abs=1e-8)
 
 
+def test_a_job_preempts_only_later_classes_though_one_before_it_could_preempt_more() -> None:
+    # three alone is too small for two, and of an earlier class than four.
+    made = [
+        job("one", 4, 100, priority=1),
+        job("three", 4, 100, priority=3),
+        job("two", 8, 10, arrival_s=10.0, priority=2),
+        job("four", 4, 10, arrival_s=10.0, priority=4),
+    ]
+    begun = starts("quota(fifo-backfill)", made, {})
+    assert begun["three"] == [0.0]
+    assert begun["two"] == pytest.approx([100.0], abs=1e-8)
+    assert begun["four"] == pytest.approx([110.0], abs=1e-8)
+
+
 ONE_GPU = Placement((0,), (1,))
 UNLAWFUL = [
     Start(0.0, ONE_GPU),  # type: ignore[arg-type]
