@@ -14,7 +14,7 @@ from artist.errors import ConfigError, did_you_mean, shortened
 
 def several_kinds(tree: ClusterTree) -> bool:
     """Whether a cluster has GPUs of more than one kind."""
-    return any(kind != tree.kinds[0] for kind in tree.kinds)
+    return len(set(tree.kinds)) > 1
 
 
 def prices_of(tree: ClusterTree, prices: Mapping[str, float] | float) -> Mapping[str, float]:
@@ -67,6 +67,8 @@ def free_of_kinds(free: FreeGpus, kinds: Collection[str]) -> FreeGpus:
 def most_of_one_kind(free: FreeGpus) -> int:
     """The most free GPUs that are of the same kind."""
     tree, counts = free.tree, Counter[str]()
+    if not several_kinds(tree):
+        return free.total
     for kind, gpus in zip(tree.kinds, free.counts(tree.machine).tolist(), strict=True):
         counts[kind] += gpus
     return max(counts.values())
