@@ -26,17 +26,31 @@ def moved(past: list[Earlier], now_s: float = NOW_S) -> tuple[float, float, floa
     return Margins(past, now_s).moved((1000.0, 1500.0, 2000.0), HORIZON_S, 0.0)
 
 
-def test_what_came_late_moves_all_three_by_as_many_medians() -> None:
-    # Each start was 300, 250 and 200 s after the three, of which the median is 150 s.
-    assert Margins(earlier([400.0] * 10), NOW_S).shares == pytest.approx((2.0, 5 / 3, 4 / 3))
-    assert moved(earlier([400.0] * 10)) == pytest.approx((4000.0,) * 3)
+def test_what_came_late_moves_all_three_by_as_many_scales() -> None:
+    # Each start was 300, 250 and 200 s after the three. The median is 150 s, they waited 400 s.
+    shares = (300 / 550, 250 / 550, 200 / 550)
+    assert Margins(earlier([400.0] * 10), NOW_S).shares == pytest.approx(shares)
+    expected = [end + share * 1900 for end, share in zip((1000, 1500, 2000), shares, strict=True)]
+    assert moved(earlier([400.0] * 10)) == pytest.approx(expected)
+
+
+def test_late_jobs_that_were_expected_at_once_do_not_push_others_far() -> None:
+    at_once = [
+        Earlier(1000.0 * nth, (0.0, 0.0, 0.0), HORIZON_S, 1.0, 5000.0)
+        for nth in range(10)
+        for _ in range(2)
+    ]
+    # As shares of the cycle of 1 s alone, their delay would put the high end at the horizon.
+    mean_s = (150 + 2 * 5000) / 3
+    _, _, high = moved([*earlier([150.0]), *at_once])
+    assert high == pytest.approx(2000 + 5000 / (1 + mean_s) * (1500 + mean_s))
 
 
 def test_ends_are_moved_by_percentiles() -> None:
     starts_s = [300.0 + 10 * n for n in range(10)]
-    # The first, fifth and ninth of ten starts.
+    # The first, fifth and ninth of ten starts, of which the mean is 345 s.
     shares = Margins(earlier(starts_s), NOW_S).shares
-    assert shares == pytest.approx((200 / 150, 190 / 150, 180 / 150))
+    assert shares == pytest.approx((200 / 495, 190 / 495, 180 / 495))
 
 
 def test_nothing_moves_where_intervals_held() -> None:
@@ -58,10 +72,10 @@ def test_only_what_was_known_by_then_counts() -> None:
     past = earlier([400.0] * 10)
     assert moved(past, now_s=0.0) == (1000.0, 1500.0, 2000.0)
     after = [Earlier(9600.0, (1.0, 2.0, 3.0), HORIZON_S, 0.0, 99.0)] * 99
-    assert moved([*past, *after], now_s=9500.0) == pytest.approx((4000.0,) * 3)
+    assert moved([*past, *after], now_s=9500.0) == moved(past)
     # Starts that have not come are later than all that came.
     low, _, high = moved(earlier([300.0, math.inf, math.inf]))
-    assert low == pytest.approx(3000.0)
+    assert low == pytest.approx(1000 + 200 / 450 * 1800)
     assert math.isinf(high)
 
 

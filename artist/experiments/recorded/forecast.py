@@ -88,8 +88,8 @@ class Forecast:
     seen: int
     """Number of jobs from which run times were learned."""
     moved: Interval = (0.0, 0.0, 0.0)
-    """By how much earlier forecasts move the ends and the median of intervals: shares of the median
-    plus a cycle."""
+    """By how much earlier forecasts move the ends and the median of intervals: shares of their
+    scale (`margins.py`)."""
     not_modelled: tuple[str, ...] = ()
     """What the log's Slurm does but futures leave out, in words."""
 

@@ -3,10 +3,12 @@
 Futures show how run times and arrivals vary. They do not show how a cluster differs from its model:
 another order, a night reserved for wide jobs. Earlier forecasts do. So the low end, the median and
 the high end of an interval are moved by the 10th, 50th and 90th percentile of their earlier errors,
-as shares of the median plus a cycle (split conformal prediction; Romano, Patterson and Candès,
-*Conformalized quantile regression*, 2019). Only what the log knew by then counts: of a job that has
-not started, only that it starts later is known (the product-limit estimator; Kaplan and Meier,
-1958).
+as shares of a scale (split conformal prediction; Romano, Patterson and Candès, *Conformalized
+quantile regression*, 2019). The scale is the median plus a cycle plus the mean time until the
+earlier starts: without the last, a job that is expected at once but starts hours later would be
+hundreds of scales off, and push the ends of all others as far. Only what the log knew by then
+counts: of a job that has not started, only that it starts later is known (the product-limit
+estimator; Kaplan and Meier, 1958).
 
 Intervals move only if earlier ones held fewer starts than they should, by two standard errors over
 moments, since the jobs of a queue start late together.
@@ -52,20 +54,21 @@ class Earlier:
 
 
 class Margins:
-    """What forecasts before a moment (Unix time) move an interval by: shares of its median plus a
-    cycle."""
+    """What forecasts before a moment (Unix time) move an interval by: shares of its scale."""
 
     def __init__(self, earlier: Sequence[Earlier], at_s: float) -> None:
         self.shares: Interval = (0.0, 0.0, 0.0)
+        self._typical_s = 0.0  # the mean of the starts that came
         before = [x for x in earlier if x.at_s < at_s]
         if not _held_too_few(before, at_s):
             return
         seen_s = [x.seen_s(at_s) for x in before]
         known = np.array([x.start_s <= y for x, y in zip(before, seen_s, strict=True)])
+        self._typical_s = float(np.mean(np.array(seen_s)[known])) if known.any() else 0.0
         off = np.array(
             [
                 [
-                    (y - end) / _scale_s(x.interval_s, x.horizon_s, x.cycle_s)
+                    (y - end) / self._scale_s(x.interval_s, x.horizon_s, x.cycle_s)
                     for end in _within(x.interval_s, x.horizon_s)
                 ]
                 for x, y in zip(before, seen_s, strict=True)
@@ -80,10 +83,13 @@ class Margins:
         """An interval, moved."""
         if not any(self.shares):
             return interval_s
-        scale_s = _scale_s(interval_s, horizon_s, cycle_s)
+        scale_s = self._scale_s(interval_s, horizon_s, cycle_s)
         ends = zip(_within(interval_s, horizon_s), self.shares, strict=True)
         low, median, high = sorted(max(0.0, end + share * scale_s) for end, share in ends)
         return _beyond(low, horizon_s), _beyond(median, horizon_s), _beyond(high, horizon_s)
+
+    def _scale_s(self, interval_s: Interval, horizon_s: float, cycle_s: float) -> float:
+        return min(interval_s[1], horizon_s) + cycle_s + self._typical_s
 
 
 def _held_too_few(before: Sequence[Earlier], at_s: float) -> bool:
@@ -121,10 +127,6 @@ def _within(interval_s: Interval, horizon_s: float) -> Interval:
 
 def _beyond(time_s: float, horizon_s: float) -> float:
     return time_s if time_s < horizon_s else math.inf
-
-
-def _scale_s(interval_s: Interval, horizon_s: float, cycle_s: float) -> float:
-    return min(interval_s[1], horizon_s) + cycle_s
 
 
 def _percentile(values: Floats, known: np.ndarray, share: float) -> float:
