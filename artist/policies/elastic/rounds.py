@@ -40,8 +40,8 @@ class Rounds(BasePolicy):
         """Periods between rounds."""
         self._wakes = set[Tick]()
         """Those asked for. Of several, all but the last come from gaps that an event cut short."""
-        self._free = -1
-        """The GPUs that were free at the last question."""
+        self._seen: tuple[tuple[int, ...], Mapping[int, Tick]] | None = None
+        """The GPUs that were free at the last question, by leaf, and the leaves on notice."""
         self._waits = RoundWaits(self._period, one_kind=one_kind)
 
     def decide(self, view: ClusterView) -> Sequence[Decision]:
@@ -70,10 +70,10 @@ class Rounds(BasePolicy):
 
     def _something_happened(self, view: ClusterView) -> bool:
         """Whether more than time has passed since the last question."""
-        woken, before = view.now in self._wakes, self._free
+        woken, before = view.now in self._wakes, self._seen
         self._wakes.discard(view.now)
-        self._free = view.free.total
-        return not woken or bool(view.entered or view.finished) or self._free != before
+        self._seen = tuple(view.free.leaves), {**view.on_notice}
+        return not woken or bool(view.entered or view.finished) or self._seen != before
 
     @abstractmethod
     def round(self, view: ClusterView) -> Sequence[Decision]:

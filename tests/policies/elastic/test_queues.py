@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
-from support import S, cluster, finishes, intervals, job, make_policy, run, with_free
+from support import Outage, S, cluster, finishes, intervals, job, make_policy, run, with_free
 
 import artist
+from artist.cluster.placement import Placement
+from artist.contract import Restore, Withdraw
 from artist.engine.rows import Rows
+from artist.engine.simulator import Simulator
 from artist.policies.elastic.emptiest import emptiest
+from artist.testing import LevelRates
 from artist.workload.goodput import Goodput
 from artist.workload.job import Job
 
@@ -71,6 +76,20 @@ def test_rounds_get_rare_again_after_each_event(
     run(cluster([4]), jobs, tried)
     after = [at for at in rounds if 40_000 < at < 90_000]
     assert len(after) <= 10  # gaps of 1, 2, 4, ... periods
+
+
+@pytest.mark.parametrize("policy", ["equal-share", "tiresias-rounds", "pollux"])
+def test_other_gpus_free_at_a_wake_up_that_an_event_overtook_begin_a_round(policy: str) -> None:
+    """At 900 s, asked for before x came at 430 s, w's kind returns as another one leaves."""
+    tree = replace(cluster([4], [4]), kinds=("a100", "h100"))
+    old, new = Placement((0,), (4,)), Placement((1,), (4,))
+    events = Outage(Withdraw(S, old), Restore(900 * S, old), Withdraw(900 * S, new))
+    jobs = [
+        job(name, gpus=4, iterations=10, arrival_s=arrival_s, gpu_kinds=("a100",))
+        for name, arrival_s in (("w", 0.0), ("x", 430.0))
+    ]
+    simulator = Simulator(tree, jobs, LevelRates(tree), events=events, check=True)
+    assert starts(simulator.run(make_policy(policy)), 0) == [0, 900]
 
 
 # -- two queues ---------------------------------------------------------------------------
